@@ -1,15 +1,18 @@
 //! From lines to a trace: devices told apart, times made relative and put in order.
 
 use super::DeviceChoice;
+use super::devices::{Parts, chosen_note, device_name, is_named, list};
 use super::format::Format;
 use super::format::field::{Done, Fault, Raw, Skip, Took};
+use super::order::put_in_order;
 use super::record::{LENGTH_MAX_BYTES, Packed, Record};
-use super::recorded::{Latencies, Recorded};
+use super::recorded::{Again, Latencies, NO_RECORD, Recorded};
+use super::skipped::Skipped;
 use super::stream::{Flow, Flowed};
 use super::text::{excerpt, grouped, plural};
 use crate::WorkloadError;
 use lodger_core::Op;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Most devices told apart in one file. The largest published trace has 5,584 volumes.
 const STREAMS_MAX: usize = u16::MAX as usize;
@@ -20,9 +23,6 @@ const DEVICE_NAME_MAX_BYTES: usize = 256;
 /// Times are kept as distances from the first line's, which may be negative until all is sorted:
 /// adding this makes them unsigned without changing their order.
 const TIME_BIAS: u64 = 1 << 63;
-
-/// Number of [`Skip`]s.
-const SKIPS: usize = Skip::Expected as usize + 1;
 
 /// A request and how many devices share the file, for the user to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ struct Stream {
     end_bytes: u64,
     /// The line of the largest address.
     end_line: u64,
+    /// Issues of requests that had been taken back.
+    issued_again: u64,
 }
 
 impl Stream {
@@ -65,8 +67,12 @@ pub(crate) struct Collector<'o> {
     noun: Option<&'static str>,
     /// What it calls them where all are taken together.
     together: Option<&'static str>,
+    /// Those that are parts of one volume.
+    parts: Option<Parts>,
     /// What the places of a request's record are called, by rank.
     actions: [&'static str; 2],
+    /// Those of the first alone are requests.
+    only_first: bool,
     records_max: usize,
     records: Vec<Packed>,
     /// Where requests go that are not kept.
@@ -79,10 +85,11 @@ pub(crate) struct Collector<'o> {
     last: usize,
     /// The first request's time.
     base_ps: Option<i128>,
-    skipped: [u64; SKIPS],
-    malformed: u64,
+    skipped: Skipped,
     /// Ends of requests, of whatever device, whose beginnings are missing.
     ends_only: u64,
+    /// The last request was too far from the first.
+    was_too_far: bool,
     latencies: Latencies,
 }
 
@@ -110,12 +117,19 @@ impl<'o> Collector<'o> {
         records_max: usize,
         flow: Option<Flow>,
     ) -> Self {
-        let apart = *choice != DeviceChoice::All;
+        let (noun, one_volume) = (format.device_noun(), format.is_one_volume());
+        let apart = match choice {
+            DeviceChoice::Named(_) => true,
+            DeviceChoice::Busiest => !one_volume,
+            DeviceChoice::All => false,
+        };
         Self {
             choice,
-            noun: format.device_noun().filter(|_| apart),
-            together: format.device_noun().filter(|_| !apart),
+            noun: noun.filter(|_| apart),
+            together: noun.filter(|_| !apart && !one_volume),
+            parts: noun.filter(|_| !apart && one_volume).map(Parts::new),
             actions: format.actions(action),
+            only_first: action == Some(b'Q'),
             records_max,
             records: Vec::new(),
             flow,
@@ -124,9 +138,9 @@ impl<'o> Collector<'o> {
             ids: HashMap::new(),
             last: 0,
             base_ps: None,
-            skipped: [0; SKIPS],
-            malformed: 0,
+            skipped: Skipped::default(),
             ends_only: 0,
+            was_too_far: false,
             latencies: Latencies::default(),
         }
     }
@@ -140,20 +154,33 @@ impl<'o> Collector<'o> {
         self.records.len() >= self.records_max
     }
 
+    /// Whether the last request was not taken because its time is too far from the first one's.
+    pub(crate) fn was_too_far(&self) -> bool {
+        self.was_too_far
+    }
+
     /// Why no further request is taken, if that is no fault of one line.
     pub(crate) fn refusal(&mut self) -> Option<WorkloadError> {
         self.flow.as_mut()?.refusal()
     }
 
+    /// Whether there is a reason to take no further request.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.flow.as_ref().is_some_and(Flow::is_refusing)
+    }
+
     pub(crate) fn skip(&mut self, skip: Skip) {
-        self.skipped[skip as usize] += 1;
+        self.skipped.add(skip, 1);
     }
 
     pub(crate) fn malformed(&mut self) {
-        self.malformed += 1;
+        self.skipped.malformed += 1;
     }
 
     pub(crate) fn push(&mut self, raw: &Raw<'_>, line: u64) -> Result<(), Fault> {
+        if self.is_only_a_latency(raw) {
+            return self.refuse_disorder();
+        }
         let end_bytes = raw.offset_bytes.checked_add(raw.length_bytes);
         let end_bytes = end_bytes.filter(|_| raw.length_bytes <= LENGTH_MAX_BYTES);
         let Some(end_bytes) = end_bytes else {
@@ -163,7 +190,9 @@ impl<'o> Collector<'o> {
                 grouped(raw.offset_bytes)
             )));
         };
-        let time_ps = self.relative_time(raw.time_ps)?;
+        let time_ps = self.relative_time(raw.time_ps);
+        self.was_too_far = time_ps.is_err();
+        let time_ps = time_ps?;
         let id = self.stream(raw.device, raw.rank)?;
         let stream = &mut self.streams[id];
         stream.requests += 1 + u64::from(raw.preflush);
@@ -175,23 +204,24 @@ impl<'o> Collector<'o> {
         if !stream.wanted {
             return Ok(());
         }
+        if let Some(parts) = &mut self.parts {
+            parts.add(raw.device);
+        }
+        let record = self.records.len() + usize::from(raw.preflush);
         match raw.took {
             Took::Unknown => {}
+            Took::Impossible => self.skip(Skip::ImpossibleLatency),
             Took::Ps(took_ps) => self.latencies.took(id as u16, raw.op, took_ps),
-            Took::UntilDone => self.latencies.issued(id as u16, raw, time_ps),
+            Took::UntilDone => {
+                let record = u32::try_from(record).unwrap_or(NO_RECORD);
+                self.latencies.issued(id as u16, raw, record, time_ps);
+            }
         }
-        let flush = Record {
-            time_ps,
-            op: Op::Flush,
-            fua: false,
-            offset_bytes: 0,
-            length_bytes: 0,
-        };
         if raw.preflush {
-            self.keep(flush, id)?;
+            self.keep(Record::flush(time_ps), id)?;
         }
-        let record = match raw.op {
-            Op::Flush => flush,
+        let mut record = match raw.op {
+            Op::Flush => Record::flush(time_ps),
             op => Record {
                 time_ps,
                 op,
@@ -200,10 +230,78 @@ impl<'o> Collector<'o> {
                 length_bytes: raw.length_bytes,
             },
         };
+        // What is kept is looked through at the end, when all is in the order of time.
+        if self.flow.is_some() {
+            for again in self.latencies.issued_again() {
+                match self.rest_of(&again, record) {
+                    Some(rest) => record = rest,
+                    None => return Ok(()),
+                }
+            }
+        }
         self.keep(record, id)
     }
 
-    /// A request is done, which may have been given to the drive before.
+    /// What of a request that was issued again had not been issued before: by a merge it may have grown.
+    fn rest_of(&mut self, again: &Again, mut record: Record) -> Option<Record> {
+        let stream = &mut self.streams[usize::from(again.stream)];
+        stream.issued_again += 1;
+        let known = again.bytes.min(record.length_bytes);
+        stream.bytes = stream.bytes.saturating_sub(known);
+        if known == record.length_bytes {
+            stream.requests -= 1;
+            return None;
+        }
+        record.offset_bytes += known;
+        record.length_bytes -= known;
+        Some(record)
+    }
+
+    /// Leaves out what was issued again of requests that were taken back.
+    fn take_each_once(&mut self) {
+        let mut out = HashSet::new();
+        for again in self.latencies.issued_again() {
+            let at = again.record as usize;
+            match self.records.get(at).filter(|_| again.record != NO_RECORD) {
+                Some(packed) => match self.rest_of(&again, packed.record()) {
+                    Some(rest) => self.records[at] = Packed::new(rest),
+                    None => _ = out.insert(at),
+                },
+                // The host's request, which is taken, is queued once.
+                None => self.streams[usize::from(again.stream)].issued_again += 1,
+            }
+        }
+        if out.is_empty() {
+            return;
+        }
+        let mut at = 0..;
+        self.records
+            .retain(|_| !out.contains(&at.next().unwrap_or(0)));
+        let mut at = 0..;
+        self.stream_of
+            .retain(|_| !out.contains(&at.next().unwrap_or(0)));
+    }
+
+    /// Where queued requests are asked for by name, issues to the drive say how long it took, and no more.
+    fn is_only_a_latency(&mut self, raw: &Raw<'_>) -> bool {
+        if raw.rank == 0 || !self.only_first {
+            return false;
+        }
+        self.skip(Skip::OtherAction);
+        let device = self.noun.map_or(&b""[..], |_| raw.device);
+        let known = self.ids.get(&(Box::from(device), 0)).copied();
+        let known = known.filter(|&id| self.streams[usize::from(id)].wanted);
+        if let (Some(id), Ok(time_ps)) = (known, self.relative_time(raw.time_ps)) {
+            self.latencies.issued(id, raw, NO_RECORD, time_ps);
+            // Of the requests that are taken none is it.
+            for again in self.latencies.issued_again() {
+                self.streams[usize::from(again.stream)].issued_again += 1;
+            }
+        }
+        true
+    }
+
+    /// A request is done, which may have been given to the drive before, or was taken back.
     pub(crate) fn done(&mut self, done: &Done<'_>) -> Result<(), Fault> {
         let device = if self.noun.is_some() {
             done.device
@@ -211,11 +309,16 @@ impl<'o> Collector<'o> {
             b""
         };
         let known = self.ids.get(&(Box::from(device), done.rank)).copied();
-        self.ends_only += u64::from(known.is_none());
+        self.ends_only += u64::from(known.is_none() && !done.is_taken_back);
         let known = known.filter(|&id| self.streams[usize::from(id)].wanted);
         if let (Some(id), Ok(time_ps)) = (known, self.relative_time(done.time_ps)) {
-            self.latencies.done(id, done.offset_bytes, time_ps);
+            self.latencies.done(id, done, time_ps);
         }
+        self.refuse_disorder()
+    }
+
+    /// Of what is handed on, no end of a request may stand behind something later.
+    fn refuse_disorder(&mut self) -> Result<(), Fault> {
         match &mut self.flow {
             Some(flow) if !self.latencies.are_in_order() => Err(flow.refuse_end()),
             _ => Ok(()),
@@ -295,6 +398,7 @@ impl<'o> Collector<'o> {
                     bytes: 0,
                     end_bytes: 0,
                     end_line: 0,
+                    issued_again: 0,
                 });
                 id
             }
@@ -306,6 +410,8 @@ impl<'o> Collector<'o> {
     /// Puts everything in order, once the file has been read.
     pub(crate) fn finish(mut self, name: &str) -> Result<Collected, WorkloadError> {
         let mut notes = Vec::new();
+        self.latencies.settle();
+        self.take_each_once();
         let best = self.best_ranks();
         let devices = self.devices(&best);
         let Some(chosen) = self.choose(&best) else {
@@ -318,6 +424,7 @@ impl<'o> Collector<'o> {
         if let (Some(noun), Some(device), true) = (self.noun, &device, devices.len() > 1) {
             notes.push(chosen_note(noun, device, self.choice, &devices));
         }
+        notes.extend(self.parts.as_ref().and_then(Parts::note));
         if let Some(noun) = self.together {
             notes.push(format!(
                 "all {noun}s are taken as one space of addresses: what several have at the same address counts as the same data"
@@ -339,14 +446,7 @@ impl<'o> Collector<'o> {
             let chosen = chosen as u16;
             records.retain(|_| streams.next() == Some(&chosen));
         }
-        let backwards = put_in_order(&mut records);
-        if backwards > 0 {
-            let are = if backwards == 1 { "is" } else { "are" };
-            notes.push(format!(
-                "{} {are} earlier than one before it in the file; sorted by time",
-                plural(backwards, "request")
-            ));
-        }
+        notes.extend(put_in_order(&mut records).note());
         let (requests, duration_ps) = match &flowed {
             Some(flowed) => (flowed.requests, flowed.duration_ps),
             None => (
@@ -423,7 +523,7 @@ impl<'o> Collector<'o> {
             return WorkloadError::new(message).hint(hint);
         }
         let mut notes = Vec::new();
-        self.note_counts("", &mut notes);
+        self.skipped.note("", &mut notes);
         let message = format!("`{name}` holds no read, write, flush or trim request");
         WorkloadError::new(message).hint(if self.ends_only > 0 {
             format!(
@@ -444,114 +544,16 @@ impl<'o> Collector<'o> {
         let again = |stream: &&Stream| stream.device == taken.device && stream.rank != taken.rank;
         let again: u64 = self.streams.iter().filter(again).map(|s| s.requests).sum();
         let action = self.actions.get(usize::from(taken.rank)).copied();
-        self.skipped[Skip::OtherAction as usize] += again;
-        self.note_counts(action.unwrap_or(""), notes);
-    }
-
-    /// `action`: where the requests that are taken were recorded, if the format has a word for it.
-    fn note_counts(&self, action: &str, notes: &mut Vec<String>) {
-        let once = match action {
-            "" => String::new(),
-            action => format!(", as {action}"),
-        };
-        let others = format!("of other actions left out: each request is taken once{once}");
-        let said = [
-            (Skip::OtherKind, "line", "of other kinds passed over"),
-            (Skip::OtherAction, "event", &others[..]),
-            (
-                Skip::OtherOperation,
-                "command",
-                "other than read, write, flush and trim left out",
-            ),
-            (
-                Skip::NoResponse,
-                "request",
-                "without a recorded response left out",
-            ),
-            (Skip::ZeroLength, "request", "of no bytes left out"),
-            (
-                Skip::Lost,
-                "gap",
-                "where the kernel lost events: its trace buffer was too small",
-            ),
-        ];
-        for (skip, noun, what) in said {
-            let n = self.skipped[skip as usize];
-            if n > 0 {
-                notes.push(format!("{} {what}", plural(n, noun)));
-            }
-        }
-        if self.malformed > 0 {
+        self.skipped.add(Skip::OtherAction, again);
+        self.skipped.note(action.unwrap_or(""), notes);
+        let of_device = |stream: &&Stream| stream.device == taken.device;
+        let issued_again = self.streams.iter().filter(of_device);
+        let issued_again: u64 = issued_again.map(|stream| stream.issued_again).sum();
+        if issued_again > 0 {
             notes.push(format!(
-                "{} left out",
-                plural(self.malformed, "malformed line")
+                "{} of requests that had been taken back (requeued): each is one request, from its first issue on",
+                plural(issued_again, "repeated issue")
             ));
         }
     }
-}
-
-/// Sorts by time, equal times in the file's order, and makes times relative to the earliest.
-/// Says how many records stood behind a later one.
-pub(crate) fn put_in_order(records: &mut [Packed]) -> u64 {
-    let mut latest_ps = 0;
-    let mut backwards = 0;
-    let mut first_ps = u64::MAX;
-    for record in records.iter() {
-        backwards += u64::from(record.time_ps < latest_ps);
-        latest_ps = latest_ps.max(record.time_ps);
-        first_ps = first_ps.min(record.time_ps);
-    }
-    if backwards > 0 {
-        records.sort_by_key(|record| record.time_ps);
-    }
-    for record in records.iter_mut() {
-        record.time_ps -= first_ps;
-    }
-    backwards
-}
-
-/// Whether the user means this device. Between host and disk of MSR (`hm,1` in the file) people
-/// write a dot or, like the files' names, an underscore.
-fn is_named(device: &[u8], wanted: &str) -> bool {
-    let wanted = wanted.as_bytes();
-    device.len() == wanted.len()
-        && device.iter().zip(wanted).all(|(&have, &want)| {
-            have == want || (have == b',' && matches!(want, b'.' | b'_' | b':'))
-        })
-}
-
-fn device_name(device: &[u8]) -> String {
-    // `8,0` is how Linux writes a device; `hm,1` would be read as two.
-    let linux = device.iter().all(|c| c.is_ascii_digit() || *c == b',');
-    let name = excerpt(device);
-    if linux || name.contains('/') {
-        name
-    } else {
-        name.replace(',', ".")
-    }
-}
-
-fn list(devices: &[DeviceCount]) -> String {
-    const SHOWN: usize = 8;
-    let mut words: Vec<String> = devices
-        .iter()
-        .take(SHOWN)
-        .map(|device| format!("`{}` ({})", device.name, grouped(device.requests)))
-        .collect();
-    if devices.len() > SHOWN {
-        words.push(format!("{} more", grouped((devices.len() - SHOWN) as u64)));
-    }
-    words.join(", ")
-}
-
-fn chosen_note(noun: &str, device: &str, choice: &DeviceChoice, devices: &[DeviceCount]) -> String {
-    let why = match choice {
-        DeviceChoice::Busiest => ", the busiest; choose with `--device NAME` or `--device all`",
-        _ => "",
-    };
-    format!(
-        "the file holds {}: {}; taken: `{device}`{why}",
-        plural(devices.len() as u64, noun),
-        list(devices)
-    )
 }

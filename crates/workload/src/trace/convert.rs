@@ -1,13 +1,12 @@
 //! Writing a trace in another format, and saying what that loses.
 
-use super::fit::widened;
+use super::fit::whole_blocks;
 use super::format::{self, Format};
 use super::record::Packed;
 use super::text::{duration, plural};
 use super::{Record, Trace, has_address};
 use crate::WorkloadError;
 use lodger_core::Op;
-use lodger_core::time::US;
 use std::io::Write;
 
 /// What a format could not hold.
@@ -21,8 +20,12 @@ pub struct Losses {
     pub trims: u64,
     /// Writes written without their FUA.
     pub fua: u64,
-    /// Requests widened to whole sectors.
+    /// Reads and writes widened to whole sectors.
     pub widened: u64,
+    /// Trims narrowed to the whole sectors inside them.
+    pub narrowed: u64,
+    /// Trims left out that have no whole sector inside.
+    pub emptied: u64,
     /// Requests whose time was rounded down to the format's resolution.
     pub rounded: u64,
     /// Recorded latencies that were not written: formats with a column for them get 0.
@@ -64,7 +67,6 @@ pub fn convert(trace: &Trace, to: Format, out: &mut dyn Write) -> Result<Losses,
             .sum()
     });
     losses.note(to);
-    losses.note_ambiguous(trace, to);
     Ok(losses)
 }
 
@@ -87,8 +89,15 @@ fn held(packed: Packed, to: Format, losses: &mut Losses) -> Option<Record> {
         && (!record.offset_bytes.is_multiple_of(holds.offset_unit_bytes)
             || !record.length_bytes.is_multiple_of(holds.length_unit_bytes))
     {
-        losses.widened += 1;
-        record = widened(packed).record();
+        let Some(whole) = whole_blocks(packed) else {
+            losses.emptied += 1;
+            return None;
+        };
+        match record.op {
+            Op::Trim => losses.narrowed += 1,
+            _ => losses.widened += 1,
+        }
+        record = whole.record();
     }
     if record.fua && !holds.fua {
         losses.fua += 1;
@@ -99,19 +108,6 @@ fn held(packed: Packed, to: Format, losses: &mut Losses) -> Option<Record> {
 }
 
 impl Losses {
-    /// CloudPhysics times are told apart by their density: see its reader.
-    fn note_ambiguous(&mut self, trace: &Trace, to: Format) {
-        let gaps = trace.len().saturating_sub(1).max(1) as f64;
-        let mean_us = trace.duration_ps() as f64 / US as f64 / gaps;
-        if to == Format::CloudPhysics && format::cloudphysics::counts_seconds(Some(mean_us)) {
-            self.notes.push(format!(
-                "{}: the times, in us, are so dense that readers may take them for seconds; read \
-                 the file with `--time-unit us`",
-                to.title()
-            ));
-        }
-    }
-
     fn note(&mut self, to: Format) {
         let title = to.title();
         let resolution = duration(to.holds().time_resolution_ps);
@@ -131,6 +127,16 @@ impl Losses {
                 self.widened,
                 "request",
                 "widened to whole sectors of 512 B".to_owned(),
+            ),
+            (
+                self.narrowed,
+                "trim",
+                "narrowed to the whole sectors of 512 B inside".to_owned(),
+            ),
+            (
+                self.emptied,
+                "trim",
+                "of less than a whole sector of 512 B left out".to_owned(),
             ),
             (
                 self.rounded,

@@ -4,6 +4,7 @@ use super::record::Packed;
 use super::text::{bytes, grouped, plural};
 use super::{Trace, has_address};
 use crate::WorkloadError;
+use lodger_core::Op;
 use std::str::FromStr;
 
 /// Smallest logical block: a drive accepts nothing finer.
@@ -46,8 +47,12 @@ impl FromStr for Fit {
 /// What was done to make a trace fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FitReport {
-    /// Requests widened to whole blocks of 512 B.
+    /// Reads and writes widened to whole blocks of 512 B.
     pub widened: u64,
+    /// Trims narrowed to the whole blocks of 512 B inside them.
+    pub narrowed: u64,
+    /// Trims left out that have no whole block inside.
+    pub emptied: u64,
     /// Requests given another address.
     pub moved: u64,
     /// Requests longer than the drive, shortened to it.
@@ -57,10 +62,15 @@ pub struct FitReport {
 }
 
 impl FitReport {
-    /// The request over whole blocks.
-    fn widen(&mut self, packed: Packed) -> Packed {
-        let whole = widened(packed);
-        self.widened += u64::from(whole != packed);
+    /// The request over whole blocks; none, if it is a trim of less than one.
+    fn whole(&mut self, packed: Packed) -> Option<Packed> {
+        let whole = whole_blocks(packed);
+        let count = match (packed.op(), whole) {
+            (_, None) => &mut self.emptied,
+            (Op::Trim, _) => &mut self.narrowed,
+            _ => &mut self.widened,
+        };
+        *count += u64::from(whole != Some(packed));
         whole
     }
 
@@ -73,11 +83,23 @@ impl FitReport {
         packed.moved(offset, length)
     }
 
-    fn note_widened(&mut self) {
+    fn note_whole(&mut self) {
         if self.widened > 0 {
             self.notes.push(format!(
                 "{} widened to whole blocks of 512 B",
                 plural(self.widened, "request")
+            ));
+        }
+        if self.narrowed > 0 {
+            self.notes.push(format!(
+                "{} narrowed to the whole blocks of 512 B inside",
+                plural(self.narrowed, "trim")
+            ));
+        }
+        if self.emptied > 0 {
+            self.notes.push(format!(
+                "{} of less than a whole block of 512 B left out",
+                plural(self.emptied, "trim")
             ));
         }
     }
@@ -104,8 +126,8 @@ impl FitReport {
 impl Trace {
     /// Makes every request lie inside a drive of `drive_bytes` and cover whole blocks of 512 B.
     ///
-    /// Requests that begin or end inside a block are widened to it, as a host must; this is
-    /// counted. A trace that fits already is not moved, whatever `fit` says.
+    /// Reads and writes that begin or end inside a block are widened to it, as a host must, and trims are narrowed to the
+    /// blocks inside them, as nothing beside them may be lost; both are counted. A trace that fits already is not moved, whatever `fit` says.
     ///
     /// # Errors
     /// With [`Fit::Error`], if a request ends beyond the drive; with any, if the drive is smaller
@@ -114,11 +136,18 @@ impl Trace {
         let usable_bytes = usable_bytes(drive_bytes)?;
         let mut report = FitReport::default();
         let mut end_bytes = 0;
-        for packed in self.records.iter_mut().filter(|p| has_address(p.op())) {
-            *packed = report.widen(*packed);
-            end_bytes = end_bytes.max(end(*packed));
-        }
-        report.note_widened();
+        self.records.retain_mut(|packed| {
+            if !has_address(packed.op()) {
+                return true;
+            }
+            let Some(whole) = report.whole(*packed) else {
+                return false;
+            };
+            *packed = whole;
+            end_bytes = end_bytes.max(end(whole));
+            true
+        });
+        report.note_whole();
         if end_bytes <= usable_bytes {
             return Ok(report);
         }
@@ -203,14 +232,17 @@ impl Fitter {
         })
     }
 
+    /// Nothing of a trim that has no whole block inside.
     #[inline]
-    pub(crate) fn fit(&mut self, packed: Packed) -> Result<Packed, WorkloadError> {
+    pub(crate) fn fit(&mut self, packed: Packed) -> Result<Option<Packed>, WorkloadError> {
         if !has_address(packed.op()) {
-            return Ok(packed);
+            return Ok(Some(packed));
         }
-        let packed = self.report.widen(packed);
+        let Some(packed) = self.report.whole(packed) else {
+            return Ok(None);
+        };
         if end(packed) <= self.usable_bytes {
-            return Ok(packed);
+            return Ok(Some(packed));
         }
         let Some(modulus) = self.modulus else {
             // How far the rest of it reaches, and so its scale, is not known yet.
@@ -220,11 +252,11 @@ impl Fitter {
             ));
         };
         let offset = packed.offset_bytes % modulus;
-        Ok(self.report.place(packed, self.usable_bytes, offset))
+        Ok(Some(self.report.place(packed, self.usable_bytes, offset)))
     }
 
     pub(crate) fn finish(mut self) -> FitReport {
-        self.report.note_widened();
+        self.report.note_whole();
         self.report.note_shortened();
         self.report.note_wrapped();
         self.report
@@ -267,10 +299,17 @@ fn end(packed: Packed) -> u64 {
     packed.offset_bytes.saturating_add(packed.length_bytes())
 }
 
-/// The same request over whole blocks.
-pub(crate) fn widened(packed: Packed) -> Packed {
+/// The same request over whole blocks, which of a trim are those inside it: a host that asks for one names whole blocks,
+/// and what stands beside it must not be trimmed. None, if there are none.
+pub(crate) fn whole_blocks(packed: Packed) -> Option<Packed> {
+    if packed.op() == Op::Trim {
+        let first = packed.offset_bytes.checked_next_multiple_of(BLOCK_BYTES)?;
+        let end = end(packed) / BLOCK_BYTES * BLOCK_BYTES;
+        let length = end.checked_sub(first).filter(|&length| length > 0)?;
+        return Some(packed.moved(first, length));
+    }
     let first = packed.offset_bytes - packed.offset_bytes % BLOCK_BYTES;
     let last_block = u64::MAX - (BLOCK_BYTES - 1);
     let end = end(packed).checked_next_multiple_of(BLOCK_BYTES);
-    packed.moved(first, end.unwrap_or(last_block) - first)
+    Some(packed.moved(first, end.unwrap_or(last_block) - first))
 }

@@ -137,7 +137,7 @@ pub(crate) fn read_error(error: &std::io::Error, name: &str) -> WorkloadError {
     let said = WorkloadError::new(format!("cannot read `{name}`: {error}"));
     let damaged = error.get_ref().and_then(|inner| inner.downcast_ref());
     match damaged {
-        Some(Damaged(packer)) => said.hint(format!(
+        Some(Damaged { packer, .. }) => said.hint(format!(
             "copy or pack it again; `{packer} -dc FILE | lodger ... -` takes what comes before that"
         )),
         None if error.kind() == io::ErrorKind::InvalidData => {

@@ -10,13 +10,17 @@
 
 mod collect;
 pub mod convert;
+mod devices;
+mod file;
 pub mod fit;
 pub mod format;
 pub mod info;
 mod lines;
+mod order;
 mod record;
 mod recorded;
 mod replay;
+mod skipped;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -32,17 +36,18 @@ pub use replay::{CLOSED_QUEUE_DEPTH, Mode, PERCENTILES, Replay};
 pub use stream::{Ending, stream};
 
 use crate::WorkloadError;
+use crate::live::MAGIC;
 use collect::{Collected, Collector};
+use file::File;
 use format::Parser;
-use format::field::{Fault, Parsed};
-use format::recognise;
-use lines::{Lines, damaged, is_significant, read_error};
+use format::{Suggested, recognise};
+use lines::{Lines, damaged, read_error};
 use lodger_core::Op;
 use record::Packed;
 use std::fmt;
 use std::io::{BufRead, Read};
 use stream::Flow;
-use text::{excerpt, plural};
+use text::plural;
 
 /// How much of a file is looked at to recognise it, in bytes.
 const HEAD_BYTES: usize = 256 * 1024;
@@ -159,7 +164,7 @@ impl Trace {
         records: impl IntoIterator<Item = Record>,
     ) -> Self {
         let mut records: Vec<Packed> = records.into_iter().map(Packed::new).collect();
-        collect::put_in_order(&mut records);
+        order::put_in_order(&mut records);
         Self {
             name: name.into(),
             title: format!("trace, {}", plural(records.len() as u64, "request")),
@@ -249,14 +254,17 @@ fn read_file<'r>(
         .take(HEAD_BYTES as u64)
         .read_to_end(&mut head)
         .map_err(|error| read_error(&error, name))?;
+    if head.starts_with(&MAGIC) {
+        return Err(recording(name, &unpacked.packings));
+    }
     let whole = head.len() < HEAD_BYTES;
     let mut notes = Vec::new();
     let (format, by) = format_of(&head, name, options, &mut notes)
         .map_err(|error| unpacked.damage(name).unwrap_or(error))?;
     let action = check_options(format, options)?;
     let suggested = recognise::time_unit(format, &head, whole);
-    let time_unit = options.time_unit.unwrap_or(suggested);
-    format.note_assumptions(time_unit, options.time_unit.is_some(), &mut notes);
+    let (time_unit, is_guessed) = time_unit_of(format, options.time_unit, suggested, &mut notes);
+    format.note_assumptions(time_unit, !is_guessed, &mut notes);
 
     let all = std::io::Cursor::new(head).chain(unpacked.text);
     let mut file = File {
@@ -265,6 +273,7 @@ fn read_file<'r>(
         collector: Collector::new((format, action), &options.device, options.records_max, flow),
         header: None,
         format,
+        guessed: Some(time_unit).filter(|&unit| is_guessed && unit != format.time_unit()),
         skip_malformed: options.skip_malformed,
         refused: false,
     };
@@ -297,6 +306,35 @@ fn read_file<'r>(
     Ok((collected, description))
 }
 
+/// The unit of a file's times, and whether it is a guess.
+fn time_unit_of(
+    format: Format,
+    said: Option<TimeUnit>,
+    suggested: Option<Suggested>,
+    notes: &mut Vec<String>,
+) -> (TimeUnit, bool) {
+    match (said, suggested) {
+        (Some(unit), _) => (unit, false),
+        (None, None) => (format.time_unit(), false),
+        (None, Some(suggested)) => {
+            notes.extend(suggested.note);
+            (suggested.unit, !suggested.is_said)
+        }
+    }
+}
+
+/// A recording of a live drive is no trace of requests, and is read only as it was written.
+fn recording(name: &str, packings: &[&str]) -> WorkloadError {
+    let message = format!("`{name}` is a recording of a live drive");
+    match packings.first() {
+        Some(packer) => WorkloadError::new(format!("{message}, packed by {packer}")).hint(format!(
+            "unpack it first: `{packer} -dc FILE > run.rec`, then `lodger simulate run.rec`"
+        )),
+        None => WorkloadError::new(format!("{message}, not a trace"))
+            .hint("`lodger simulate` does again what it holds"),
+    }
+}
+
 /// The format of a file that begins so, and how it was found out.
 fn format_of(
     head: &[u8],
@@ -316,116 +354,6 @@ fn format_of(
         ));
     }
     Ok((recognised.format, recognised.by))
-}
-
-/// A file being read.
-struct File<'r, 'o> {
-    lines: Lines<'r>,
-    parser: Parser,
-    collector: Collector<'o>,
-    /// The line that names the columns: files put together with `cat` repeat it.
-    header: Option<Vec<u8>>,
-    format: Format,
-    skip_malformed: bool,
-    /// Nothing more is taken, for what is no fault of one line.
-    refused: bool,
-}
-
-impl File<'_, '_> {
-    fn read(&mut self, name: &str, notes: &mut Vec<String>) -> Result<(), WorkloadError> {
-        let mut first = true;
-        loop {
-            if self.lines.must_read_on() {
-                self.hand_on(name)?;
-            }
-            let Some(line) = self.lines.next_line()? else {
-                return Ok(());
-            };
-            if !is_significant(line.bytes) {
-                let lost = (self.format == Format::Ftrace)
-                    .then(|| format::ftrace::overwritten(line.bytes))
-                    .flatten();
-                notes.extend(lost.map(|lost| {
-                    let lost = plural(lost, "event");
-                    format!("the kernel overwrote {lost} before they were read: buffer too small")
-                }));
-                continue;
-            }
-            if std::mem::take(&mut first) && self.format.may_have_header() {
-                let is_header = recognise::looks_like_header(line.bytes);
-                if self.format == Format::Csv && !recognise::is_csv_header(line.bytes) {
-                    return Err(header_missing(line.bytes).at(name, line.number));
-                }
-                if is_header {
-                    self.header = Some(line.bytes.to_vec());
-                    continue;
-                }
-            }
-            if self.header.as_deref() == Some(line.bytes) {
-                continue;
-            }
-            let parsed = self.parser.line(line.bytes);
-            let fault = match parsed {
-                Ok(Parsed::Request(raw)) => self.collector.push(&raw, line.number).err(),
-                Ok(Parsed::Done(done)) => self.collector.done(&done).err(),
-                Ok(Parsed::Skip(skip)) => {
-                    self.collector.skip(skip);
-                    None
-                }
-                Err(fault) => Some(fault),
-            };
-            let Some(Fault(message)) = fault else {
-                if self.format == Format::Csv && !line.terminated {
-                    notes.push(may_lack_digits(line.number));
-                }
-                continue;
-            };
-            if let Some(refusal) = self.collector.refusal() {
-                self.refused = true;
-                return Err(refusal.at(name, line.number));
-            }
-            if self.skip_malformed && !self.collector.is_full() {
-                self.collector.malformed();
-            } else if !line.terminated && self.collector.has_requests() {
-                notes.push(format!(
-                    "the file was cut short: {message} (last line); left out"
-                ));
-            } else {
-                return Err(WorkloadError::new(message).at(name, line.number).hint(format!(
-                    "read as {}; `--format` names another format, `--skip-malformed` leaves such \
-                     lines out",
-                    self.format.title()
-                )));
-            }
-        }
-    }
-
-    /// Reading on may take long: who simulates what is read gets what there is.
-    #[cold]
-    fn hand_on(&mut self, name: &str) -> Result<(), WorkloadError> {
-        if self.collector.hand_on().is_ok() {
-            return Ok(());
-        }
-        let refusal = self.collector.refusal();
-        self.refused = true;
-        Err(refusal
-            .unwrap_or_else(|| WorkloadError::new("the replay has ended"))
-            .at(name, self.lines.number()))
-    }
-}
-
-/// Of the last line of a table: Lodger ends every line of its own.
-fn may_lack_digits(number: u64) -> String {
-    format!("line {number} does not end: if the file was cut short, its last number may be, too")
-}
-
-fn header_missing(found: &[u8]) -> WorkloadError {
-    let columns = Format::Csv.columns();
-    let message = format!(
-        "the first line must be the header `{columns}`, found `{}`",
-        excerpt(found)
-    );
-    WorkloadError::new(message).hint("the column `flags` may be left out")
 }
 
 /// Refuses options that the format cannot honour; gives blkparse's action as its letter.

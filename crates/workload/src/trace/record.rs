@@ -18,6 +18,17 @@ pub struct Record {
 }
 
 impl Record {
+    /// A flush.
+    pub(crate) fn flush(time_ps: u64) -> Self {
+        Self {
+            time_ps,
+            op: Op::Flush,
+            fua: false,
+            offset_bytes: 0,
+            length_bytes: 0,
+        }
+    }
+
     /// First byte after the request.
     #[must_use]
     pub fn end_bytes(&self) -> u64 {

@@ -75,11 +75,12 @@ impl Flow {
             return Err(self.refuse(out_of_order(what)));
         }
         self.latest_ps = packed.time_ps - first_ps;
+        self.requests += 1;
         let packed = match self.fitter.fit(packed) {
-            Ok(packed) => packed,
+            Ok(Some(packed)) => packed,
+            Ok(None) => return Ok(()),
             Err(error) => return Err(self.refuse(error)),
         };
-        self.requests += 1;
         self.chunk.push(packed.at(self.latest_ps));
         if self.chunk.len() == CHUNK {
             self.hand_on(latencies)?;
@@ -133,6 +134,10 @@ impl Flow {
         self.refuse(out_of_order(
             "this end of a request is earlier than a line before it",
         ))
+    }
+
+    pub(super) fn is_refusing(&self) -> bool {
+        self.refusal.is_some()
     }
 
     pub(super) fn refusal(&mut self) -> Option<WorkloadError> {

@@ -185,6 +185,17 @@ those of `clat`, `recorded_ns` in JSON, and in `lodger trace info`) where a trac
 (`D` to `C`). It is the whole time that its host saw, on its drive, with all that this host had to do beside it.
 `lodger trace info` says what was recognised, and `lodger trace convert` writes any of them.
 
+Each request is taken once: one that the host took back (`block_rq_requeue`, `R`) and issued again is the same, from its first
+issue on, and one that ended in parts took until the last. Requests that are no whole blocks of 512 B are widened to them;
+trims are narrowed to the blocks inside them, as nothing beside them may be lost.
+
+`cloudphysics` files count microseconds or, made through libCacheSim, seconds. The header says it where the column is called
+`time_us`, as Lodger writes it, or `time_s`; otherwise seconds are told by how unevenly they are filled, and a note says what
+was taken and why. The devices of `mqsim` are parts of one volume: all are taken, as MQSim does, unless `--device` names one.
+
+A line that cannot be read is an error with its place, and so are two records on one line; `--skip-malformed` leaves such lines
+out and counts them. A last line that does not end is read with a note: cut inside its last number, it looks whole.
+
 `lodger simulate TRACE --stream` simulates a trace while it is read, from a pipe that is still being written, too: its length
 takes no memory (in `ftrace` and `blkparse` a request whose end is missing is kept until its place is asked again), and results
 are those without it. What would need the whole trace first is refused at its line: requests or ends of requests out of the order of time

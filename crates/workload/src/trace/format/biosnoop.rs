@@ -86,9 +86,13 @@ fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
         [rest @ .., [b'S' | b'R' | b'?']] => rest,
         rest => rest,
     };
-    let [.., disk, kind, sector, bytes] = rest else {
+    let [command @ .., disk, kind, sector, bytes] = rest else {
         return Err(missing(line));
     };
+    // The kernel's names have 15 bytes at most, a process's number ten.
+    if command.iter().map(|word| word.len() + 1).sum::<usize>() > 32 {
+        return Err(Fault::joined(line));
+    }
     let Some(kind) = Rwbs::parse(kind) else {
         let letters = "letters such as `R`, `W`, `WS`";
         return Err(Fault::column("T", letters, kind));

@@ -12,6 +12,15 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 pub(crate) struct Fault(pub(crate) String);
 
 impl Fault {
+    /// Another record follows the first one: a line feed was lost, and with it a request would be.
+    #[cold]
+    pub(crate) fn joined(line: &[u8]) -> Self {
+        let line = excerpt(line);
+        Self(format!(
+            "a line must hold one record, found a second one in `{line}`"
+        ))
+    }
+
     /// A column does not hold what it should.
     #[cold]
     pub(crate) fn column(name: &str, expected: &str, found: &[u8]) -> Self {
@@ -37,6 +46,8 @@ pub(crate) enum Skip {
     ZeroLength,
     /// The tracer says that it lost events here.
     Lost,
+    /// How long a request took cannot be so long, nor less than nothing; the request is taken.
+    ImpossibleLatency,
     /// A line that belongs to the format and never is a request; not told.
     Expected,
 }
@@ -74,6 +85,8 @@ pub(crate) struct Raw<'a> {
 pub(crate) enum Took {
     /// Nothing.
     Unknown,
+    /// What cannot be.
+    Impossible,
     /// So many picoseconds.
     Ps(u64),
     /// It was given to the drive at this moment; another line says when it was done.
@@ -84,17 +97,23 @@ impl Took {
     /// A recorded latency; 0 says that none was recorded.
     pub(crate) fn recorded(latency_ps: i128) -> Self {
         match u64::try_from(latency_ps) {
-            Ok(latency_ps) if latency_ps > 0 => Took::Ps(latency_ps),
-            _ => Took::Unknown,
+            Ok(0) => Took::Unknown,
+            Ok(latency_ps) => Took::Ps(latency_ps),
+            Err(_) => Took::Impossible,
         }
     }
 }
 
-/// A request is done.
+/// A request is done, or the first part of what is left of it, or it was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done<'a> {
     pub(crate) time_ps: i128,
+    pub(crate) op: Op,
     pub(crate) offset_bytes: u64,
+    /// 0: all of it.
+    pub(crate) length_bytes: u64,
+    /// The host will issue it again.
+    pub(crate) is_taken_back: bool,
     pub(crate) device: &'a [u8],
     /// Rank of the line that said when it was given to the drive.
     pub(crate) rank: u8,
@@ -245,7 +264,7 @@ pub(crate) fn comma_separated<'a, const N: usize>(
 }
 
 /// Words separated by white space.
-pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
 }

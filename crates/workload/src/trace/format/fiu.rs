@@ -16,7 +16,7 @@
 //!
 //! Traps: a process's name may hold spaces, so columns are counted from both ends; no flushes.
 
-use super::field::{Fault, Parsed, SECTOR_BYTES, count, sectors, time};
+use super::field::{Fault, Parsed, SECTOR_BYTES, count, number, sectors, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
@@ -69,6 +69,11 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let mut last = || words.next_back();
     let [md5, minor, major, kind, length, sector] = std::array::from_fn(|_| last());
     let process = last();
+    // A name of several words, or a whole record and the beginning of one.
+    let more: [Option<(usize, usize)>; 6] = std::array::from_fn(|_| last());
+    if more[5].is_some() && ends_within(line) {
+        return Err(Fault::joined(line));
+    }
     let columns = [at, pid, process, sector, length, kind, major, minor, md5];
     if columns.contains(&None) {
         return Err(Fault(format!(
@@ -99,6 +104,20 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     };
     let extent = (offset_bytes, length_bytes);
     Ok(Parsed::transfer(time_ps, op, extent, device))
+}
+
+/// Whether a record ends in the middle of a line: behind the time, the process and its name.
+#[cold]
+fn ends_within(line: &[u8]) -> bool {
+    let all: Vec<&[u8]> = words(line).map(|(from, to)| &line[from..to]).collect();
+    let is_number = |word: &[u8]| number(word).is_some();
+    let end = all[..all.len() - 1].windows(6).skip(3);
+    end.into_iter().any(|w| {
+        let numbers = [w[0], w[1], w[3], w[4]];
+        numbers.into_iter().all(is_number)
+            && matches!(w[2], b"R" | b"r" | b"W" | b"w")
+            && w[5].iter().all(u8::is_ascii_hexdigit)
+    })
 }
 
 /// Offset and length must be whole sectors.

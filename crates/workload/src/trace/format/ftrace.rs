@@ -9,7 +9,7 @@
 //! |---|---|
 //! | task, CPU, flags | ignored; the task's name may hold anything |
 //! | time | seconds with decimals |
-//! | event | `block_rq_issue` (sent to the drive); `block_bio_queue` where there is no other; `block_rq_complete` says how long it took |
+//! | event | `block_rq_issue` (sent to the drive); `block_bio_queue` where there is no other; `block_rq_complete` says how long it took, `block_rq_requeue` that the same request will be issued again |
 //! | device | major,minor |
 //! | RWBS | the kernel's letters, flush and FUA among them |
 //! | bytes, (command) | ignored: old kernels write 0 bytes for ordinary requests |
@@ -28,6 +28,7 @@ use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
 use lodger_core::time::{S, US};
+use memchr::memmem;
 use std::io::{self, Write};
 
 const COLUMNS: &str =
@@ -66,12 +67,15 @@ pub(super) const ABOUT: About = About {
 /// Events that record a request, the preferred one first.
 const EVENTS: [&[u8]; 2] = [b"block_rq_issue:", b"block_bio_queue:"];
 
-/// The event that ends the request that `block_rq_issue` began.
-const COMPLETED: &[u8] = b"block_rq_complete:";
+/// The event that ends the request that `block_rq_issue` began, and the one that takes it back.
+const ENDS: [&[u8]; 2] = [b"block_rq_complete:", b"block_rq_requeue:"];
 
 fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
     for (rank, event) in EVENTS.iter().enumerate() {
         if let Some((at, details)) = split_event(line, event) {
+            if memmem::find(details, b": ").is_some() && name_of_event(details).is_some() {
+                return Err(Fault::joined(line));
+            }
             let request = parse_request(line, at, details, rank as u8)?;
             let took = if rank == 0 {
                 Took::UntilDone
@@ -81,20 +85,59 @@ fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
             return Ok(request.that_took(took));
         }
     }
-    if let Some((at, details)) = split_event(line, COMPLETED)
-        && let Ok(Parsed::Request(raw)) = parse_request(line, at, details, 0)
-    {
-        return Ok(Parsed::Done(Done {
-            time_ps: raw.time_ps,
-            offset_bytes: raw.offset_bytes,
-            device: raw.device,
-            rank: 0,
-        }));
+    for event in ENDS {
+        if let Some((at, details)) = split_event(line, event)
+            && let Ok(Parsed::Request(raw)) = parse_request(line, at, details, 0)
+        {
+            return Ok(Parsed::Done(Done {
+                time_ps: raw.time_ps,
+                op: raw.op,
+                offset_bytes: raw.offset_bytes,
+                length_bytes: raw.length_bytes,
+                is_taken_back: event == ENDS[1],
+                device: raw.device,
+                rank: 0,
+            }));
+        }
     }
     if contains(line, b" EVENTS]") && contains(line, b"[LOST ") {
         return Ok(Parsed::Skip(Skip::Lost));
     }
+    if is_damaged(line) {
+        return Err(Fault(format!(
+            "an event must read `{COLUMNS}`, found `{}`",
+            excerpt(line)
+        )));
+    }
     Ok(Parsed::Skip(Skip::OtherKind))
+}
+
+/// The name of the event of a line, or of a part of it: what stands behind a time.
+fn name_of_event(line: &[u8]) -> Option<&[u8]> {
+    let mut before = &b""[..];
+    for word in words(line) {
+        if let (Some(at), Some(name)) = (before.strip_suffix(b":"), word.strip_suffix(b":"))
+            && at.contains(&b'.')
+            && at.iter().all(|c| c.is_ascii_digit() || *c == b'.')
+        {
+            return Some(name.strip_prefix(b"block:").unwrap_or(name));
+        }
+        before = word;
+    }
+    None
+}
+
+/// Whether a line that could not be read is one of an event that is: then a request is lost with it.
+fn is_damaged(line: &[u8]) -> bool {
+    let names = EVENTS.map(|event| &event[..event.len() - 1]);
+    match name_of_event(line) {
+        // A task may be called as an event is.
+        Some(name) => names.iter().any(|known| {
+            name.len().abs_diff(known.len()) <= 1
+                && strsim::generic_damerau_levenshtein(name, known) <= 1
+        }),
+        None => names.iter().any(|name| contains(line, name)),
+    }
 }
 
 /// The time before an event's name and the words after it.

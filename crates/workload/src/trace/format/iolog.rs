@@ -124,6 +124,9 @@ impl State {
             if raw.length_bytes == 0 {
                 return Ok(Parsed::Skip(Skip::ZeroLength));
             }
+            if words.next().is_some() {
+                return Err(Fault::joined(line));
+            }
         }
         Ok(Parsed::Request(raw))
     }

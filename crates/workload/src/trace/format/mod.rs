@@ -7,7 +7,7 @@
 mod alibaba;
 mod biosnoop;
 mod blkparse;
-pub(crate) mod cloudphysics;
+mod cloudphysics;
 mod csv;
 mod eight;
 pub(crate) mod field;
@@ -23,7 +23,7 @@ mod tencent;
 
 use super::record::Record;
 use crate::WorkloadError;
-use field::{Fault, Parsed};
+use field::{Fault, Parsed, same_header};
 use lodger_core::time::{MS, NS, S, US};
 use std::fmt;
 use std::io::{self, Write};
@@ -130,22 +130,38 @@ struct Special {
     write_head: fn(&mut dyn Write) -> io::Result<()>,
     /// What comes after the last request, which was issued at that time.
     write_tail: fn(&mut dyn Write, u64) -> io::Result<()>,
+    /// First lines that name the columns otherwise.
+    other_headers: &'static [&'static str],
     /// The unit of time that the first lines suggest.
-    guess_time_unit: fn(&[&[u8]]) -> Option<TimeUnit>,
+    guess_time_unit: fn(&[&[u8]]) -> Option<Suggested>,
     /// What the user should know was assumed; the flag says whether they named the unit of time.
     assumptions: fn(TimeUnit, bool, &mut Vec<String>),
+    /// Its devices are parts of one space of addresses, and taken together unless one is named.
+    one_volume: bool,
     /// Where a format records a request at several places, what the user knows them by, by rank.
     actions: [&'static str; 2],
     /// False for what no honest trace of the format holds, though the columns could be read so.
     plausible: fn(&Parsed<'_>) -> bool,
 }
 
+/// A unit of time that the first lines of a file suggest.
+#[derive(Debug)]
+pub(crate) struct Suggested {
+    pub(crate) unit: TimeUnit,
+    /// The file says so: nothing is guessed.
+    pub(crate) is_said: bool,
+    /// Why this one, and what speaks against it.
+    pub(crate) note: Option<String>,
+}
+
 impl Special {
     const NONE: Self = Self {
         write_head: |_| Ok(()),
         write_tail: |_, _| Ok(()),
+        other_headers: &[],
         guess_time_unit: |_| None,
         assumptions: |_, _, _| {},
+        one_volume: false,
         actions: [""; 2],
         plausible: |_| true,
     };
@@ -204,6 +220,11 @@ impl Format {
         self.about().device_noun
     }
 
+    /// Whether its devices are parts of one space of addresses.
+    pub(crate) fn is_one_volume(self) -> bool {
+        self.about().special.one_volume
+    }
+
     /// What the places are called at which it records a request, by rank; `action`: the one that was asked for.
     pub(crate) fn actions(self, action: Option<u8>) -> [&'static str; 2] {
         let all = self.about().special.actions;
@@ -211,6 +232,13 @@ impl Format {
             Some(b'D') => [all[1]; 2],
             _ => all,
         }
+    }
+
+    /// Whether a line names its columns.
+    pub(crate) fn is_header(self, line: &[u8]) -> bool {
+        let others = self.about().special.other_headers;
+        let mut headers = others.iter().copied().chain([self.columns()]);
+        headers.any(|columns| same_header(line, columns))
     }
 
     /// Whether its first line may name the columns.

@@ -7,7 +7,7 @@
 //! | column | unit |
 //! |---|---|
 //! | arrival time | **not in the file**: MQSim takes it from its XML (`Time_Unit`) |
-//! | device | ignored, as MQSim does: the traces spread one volume over many numbers |
+//! | device | any word; its traces spread one volume over many, and MQSim never looks at it: all are taken, unless one is named |
 //! | first sector, number of sectors | sectors of 512 B |
 //! | type | **0 write, 1 read** |
 //!
@@ -15,7 +15,7 @@
 //! and numbers with decimals for DiskSim's milliseconds, and the user is told.
 
 use super::field::{Fault, Parsed, SECTOR_BYTES, sectors, time};
-use super::{About, Holds, Sign, Special, TimeUnit};
+use super::{About, Holds, Sign, Special, Suggested, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
@@ -34,7 +34,7 @@ pub(super) const ABOUT: About = About {
     address_unit: "sectors of 512 B",
     time_unit: TimeUnit::Nanoseconds,
     time_unit_may_differ: true,
-    device_noun: None,
+    device_noun: Some("device"),
     may_have_header: false,
     sign: Sign::Columns { rank: 9 },
     holds: Holds {
@@ -50,6 +50,7 @@ pub(super) const ABOUT: About = About {
     special: Special {
         guess_time_unit,
         assumptions,
+        one_volume: true,
         ..Special::NONE
     },
 };
@@ -65,7 +66,7 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let columns: [Option<&[u8]>; 6] = std::array::from_fn(|_| words.next());
     let [
         Some(at),
-        Some(_device),
+        Some(device),
         Some(first),
         Some(length),
         Some(kind),
@@ -86,13 +87,21 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
         other => return Err(Fault::column("type", "0 (write) or 1 (read)", other)),
     };
     let extent = (offset_bytes, length_bytes);
-    Ok(Parsed::transfer(time_ps, op, extent, b""))
+    Ok(Parsed::transfer(time_ps, op, extent, device))
 }
 
 /// Only DiskSim's milliseconds have decimals.
-fn guess_time_unit(lines: &[&[u8]]) -> Option<TimeUnit> {
+fn guess_time_unit(lines: &[&[u8]]) -> Option<Suggested> {
     let at = words(lines.first()?).next()?;
-    at.contains(&b'.').then_some(TimeUnit::Milliseconds)
+    let unit = match at.contains(&b'.') {
+        true => TimeUnit::Milliseconds,
+        false => ABOUT.time_unit,
+    };
+    Some(Suggested {
+        unit,
+        is_said: false,
+        note: None,
+    })
 }
 
 fn assumptions(unit: TimeUnit, said: bool, notes: &mut Vec<String>) {

@@ -15,7 +15,7 @@
 //! Traps: there is no header; times are the end of the request's own queueing in the host, not of
 //! a drive; flushes were not recorded.
 
-use super::field::{Fault, Parsed, Took, bare, comma_separated, count, time};
+use super::field::{Fault, Parsed, Took, bare, comma_separated, count, number, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -66,8 +66,12 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     };
     let offset_bytes = count("Offset", offset)?;
     let length_bytes = count("Size", size)?;
-    // Some published files leave it out or say a negative one: unknown.
-    let took = time("ResponseTime", response, unit_ps).map_or(Took::Unknown, Took::recorded);
+    // Some published files leave it out or say a negative one, which as an unsigned number is near 2^64.
+    let took = match bare(response) {
+        b"" => Took::Unknown,
+        [b'-', digits @ ..] if number(digits).is_some() => Took::Impossible,
+        response => Took::recorded(time("ResponseTime", response, unit_ps)?),
+    };
     // Host and disk are neighbours in the line, so `hm,1` is one slice of it.
     let host_at = at.len() + 1;
     let extent = (offset_bytes, length_bytes);

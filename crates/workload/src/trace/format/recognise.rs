@@ -1,7 +1,7 @@
 //! Which format is it? Decided from the first lines, before anything is read in earnest.
 
-use super::field::{Parsed, bare, same_header};
-use super::{Format, Parser, Sign, TimeUnit, csv};
+use super::field::{Parsed, bare};
+use super::{Format, Parser, Sign, Suggested, TimeUnit, csv};
 use crate::WorkloadError;
 use crate::trace::lines::{LINE_MAX_BYTES, is_significant, too_long, trim_line};
 use crate::trace::text::excerpt;
@@ -77,27 +77,20 @@ pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognis
 }
 
 /// The unit of time that the first lines suggest, where the format leaves it open.
-pub(crate) fn time_unit(format: Format, head: &[u8], whole: bool) -> TimeUnit {
-    let lines = significant_lines(head, whole);
+pub(crate) fn time_unit(format: Format, head: &[u8], whole: bool) -> Option<Suggested> {
     let guess = format.about().special.guess_time_unit;
-    guess(&lines).unwrap_or(format.time_unit())
+    guess(&significant_lines(head, whole))
 }
 
-/// How many of the file's own units of time lie between one request and the next, on average;
-/// `None` where there are too few requests to say.
-pub(super) fn mean_gap_ticks(format: Format, lines: &[&[u8]]) -> Option<f64> {
-    const REQUESTS_MIN: u64 = 16;
+/// The times of the requests that these lines are, in the file's own unit and order.
+pub(super) fn ticks(format: Format, lines: &[&[u8]]) -> Vec<i128> {
     // With a unit of one picosecond, times come out in the file's own unit.
     let mut parser = Parser::new(format, TimeUnit::Picoseconds, None);
-    let (mut first, mut last, mut requests) = (i128::MAX, i128::MIN, 0u64);
-    for line in lines {
-        if let Ok(Parsed::Request(raw)) = parser.line(line) {
-            first = first.min(raw.time_ps);
-            last = last.max(raw.time_ps);
-            requests += 1;
-        }
-    }
-    (requests >= REQUESTS_MIN).then(|| (last - first) as f64 / (requests - 1) as f64)
+    let time = |line: &&[u8]| match parser.line(line) {
+        Ok(Parsed::Request(raw)) => Some(raw.time_ps),
+        _ => None,
+    };
+    lines.iter().filter_map(time).collect()
 }
 
 fn all_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -127,7 +120,7 @@ fn by_header(line: &[u8]) -> Option<Format> {
     Format::ALL
         .into_iter()
         .filter(|format| format.may_have_header())
-        .find(|format| same_header(line, format.columns()))
+        .find(|format| format.is_header(line))
 }
 
 /// Whether a line can be the names of columns: the first column of every format with a header is
@@ -210,6 +203,12 @@ pub(crate) fn reject_foreign(head: &[u8], name: &str) -> Result<(), WorkloadErro
         };
         let message = format!("`{name}` is {what}; a trace must be one text");
         return Err(WorkloadError::new(message).hint(format!("try `{unpack} | lodger ... -`")));
+    }
+    if head.trim_ascii_end().contains(&b'\r') && !head.contains(&b'\n') {
+        let message = format!(
+            "`{name}` ends its lines with carriage returns alone; a trace's lines must end with line feeds"
+        );
+        return Err(WorkloadError::new(message).hint("try `tr '\\r' '\\n' < FILE | lodger ... -`"));
     }
     if head.contains(&0) {
         let message = format!("`{name}` is a binary file; a trace must be text");

@@ -15,7 +15,9 @@
 //! The specification (revision 1.0.1) lets further columns follow, whose meaning is the tracer's own; they
 //! are passed over. Traps: two units in one line, every unit counts its addresses from 0, no flushes.
 
-use super::field::{Fault, Parsed, SECTOR_BYTES, bare, comma_separated, count, sectors, time};
+use super::field::{
+    Fault, Parsed, SECTOR_BYTES, bare, columns, comma_separated, count, number, sectors, time,
+};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -53,6 +55,9 @@ pub(super) const ABOUT: About = About {
 fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let further = line.iter().enumerate().filter(|&(_, &byte)| byte == b',');
     let end = further.map(|(at, _)| at).nth(4).unwrap_or(line.len());
+    if end < line.len() && is_joined(line) {
+        return Err(Fault::joined(line));
+    }
     let [asu, lba, size, opcode, at] = comma_separated::<5>(&line[..end], COLUMNS)?;
     count("ASU", asu)?;
     let offset_bytes = sectors("LBA", lba)?;
@@ -65,6 +70,17 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let time_ps = time("Timestamp", at, unit_ps)?;
     let extent = (offset_bytes, length_bytes);
     Ok(Parsed::transfer(time_ps, op, extent, bare(asu)))
+}
+
+/// Whether the further columns are those of a record whose first one is lost in the time before.
+#[cold]
+fn is_joined(line: &[u8]) -> bool {
+    let (all, found) = columns::<9>(line);
+    found == 9
+        && number(all[5]).is_some()
+        && number(all[6]).is_some()
+        && matches!(bare(all[7]), b"R" | b"r" | b"W" | b"w")
+        && time("Timestamp", all[8], S).is_ok()
 }
 
 /// Offset must be a whole number of sectors.

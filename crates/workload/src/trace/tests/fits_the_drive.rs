@@ -79,6 +79,31 @@ fn requests_inside_a_block_are_widened_and_counted() {
     assert!(report.notes[0].contains("1 request widened"));
 }
 
+/// A discard names what may be lost: nothing beside it.
+#[test]
+fn a_trim_never_reaches_outside_its_range() {
+    let trims = [(1, 8190), (512, 1024), (700, 100), (1, 1023), (511, 514)];
+    let trims = trims.map(|(offset, length)| record(0, Op::Trim, offset, length));
+    let mut trace = trace(trims.into_iter().chain([record(5, Op::Read, 0, 8192)]));
+    let report = trace.fit(MIB, Fit::Error).unwrap();
+    let left: Vec<_> = trace
+        .records()
+        .map(|r| (r.op, r.offset_bytes, r.length_bytes))
+        .collect();
+    let wanted = [
+        (Op::Trim, 512, 7168),
+        (Op::Trim, 512, 1024),
+        (Op::Trim, 512, 512),
+        (Op::Trim, 512, 512),
+        (Op::Read, 0, 8192),
+    ];
+    assert_eq!(left, wanted);
+    assert_eq!((report.narrowed, report.emptied, report.widened), (3, 1, 0));
+    let says = |words: &str| report.notes.iter().any(|note| note.contains(words));
+    assert!(says("3 trims narrowed"), "{:?}", report.notes);
+    assert!(says("1 trim of less than a whole block"));
+}
+
 #[test]
 fn scaling_spreads_regions_and_keeps_sequences_inside_them() {
     let gib = 1 << 30;

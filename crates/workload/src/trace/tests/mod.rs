@@ -1,5 +1,6 @@
 //! Tests by question.
 
+mod damaged;
 mod fits_the_drive;
 mod hostile;
 mod info;
@@ -9,6 +10,7 @@ mod reading;
 mod recognition;
 mod recorded;
 mod replay;
+mod requeued;
 mod round_trip;
 mod stream;
 mod unpacked;

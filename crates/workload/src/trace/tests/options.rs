@@ -69,10 +69,39 @@ fn msr_disks_are_named_as_their_files_are() {
 }
 
 #[test]
-fn mqsim_devices_are_one_volume() {
-    assert_eq!(records("1 0 0 8 1\n2 5 0 8 1\n3 9 0 8 1\n").len(), 3);
-    let choice = DeviceChoice::Named("5".to_owned());
-    let error = with("1 0 0 8 1\n2 5 0 8 1\n", device(choice)).unwrap_err();
+fn mqsim_devices_are_one_volume_that_is_told_and_one_can_be_chosen() {
+    let text = "1 0 0 8 1\n2 5 8 8 1\n3 9 16 8 1\n4 5 24 8 1\n";
+    for choice in [DeviceChoice::Busiest, DeviceChoice::All] {
+        let (trace, description) = with(text, device(choice)).unwrap();
+        assert_eq!((trace.len(), description.device), (4, None));
+        let notes = description.notes.iter();
+        let told: Vec<_> = notes.filter(|note| note.contains("3 devices")).collect();
+        assert_eq!(told.len(), 1);
+        for says in [
+            "`5` (2), `0` (1), `9` (1)",
+            "one space of addresses",
+            "--device NAME",
+        ] {
+            assert!(told[0].contains(says), "{}", told[0]);
+        }
+    }
+    let named = |name: &str| with(text, device(DeviceChoice::Named(name.to_owned())));
+    let (trace, description) = named("5").unwrap();
+    let offsets: Vec<_> = trace.records().map(|r| r.offset_bytes).collect();
+    assert_eq!(offsets, [4096, 3 * 4096]);
+    assert_eq!(description.device.as_deref(), Some("5"));
+    let error = named("4").unwrap_err();
+    assert_eq!(error.message, "`t.trace` has no device `4`");
+    assert!(error.hint.unwrap().contains("`5` (2)"));
+    // The null.
+    let (_, description) = read_well("1 0 0 8 1\n2 0 8 8 1\n");
+    assert!(!noted(&description, &["space of addresses"]));
+}
+
+#[test]
+fn a_format_without_devices_has_none_to_choose() {
+    let choice = device(DeviceChoice::Named("5".to_owned()));
+    let error = with("time_us,op,offset_bytes,length_bytes\n0,R,0,512\n", choice).unwrap_err();
     assert!(error.message.contains("no devices"), "{error}");
 }
 

@@ -257,6 +257,20 @@ fn time_going_backwards_is_sorted_stably_and_counted() {
 }
 
 #[test]
+fn a_counter_of_32_bits_that_began_anew_is_named() {
+    let text = |first: u64| {
+        format!("time_us,op,offset_bytes,length_bytes\n{first},R,0,4096\n5,W,4096,4096\n")
+    };
+    let wrapped = ["sorted by time", "4295 s earlier", "32-bit counter"];
+    assert!(noted(&read_well(&text(4_294_967_290)).1, &wrapped));
+    for first in [3_000_000_000, 5_000_000_000] {
+        let (_, description) = read_well(&text(first));
+        assert!(noted(&description, &["sorted by time"]));
+        assert!(!noted(&description, &["32-bit"]));
+    }
+}
+
+#[test]
 fn headers_repeated_by_cat_are_passed_over() {
     let file = "version,time,op,size,lbn\n1,1,28,512,0\n";
     assert_eq!(records(&file.repeat(3)).len(), 3);

@@ -2,7 +2,8 @@
 
 use super::samples;
 use super::*;
-use crate::trace::Format;
+use crate::trace::{Format, TimeUnit};
+use lodger_core::time::{S, US};
 
 #[test]
 fn every_sample_is_recognised_and_says_the_same_three_requests() {
@@ -94,23 +95,108 @@ fn decimals_in_mqsim_times_are_disksims_milliseconds() {
     assert!(noted(&description, &["ms assumed"]));
 }
 
+/// Requests at these times.
+fn cloudphysics(header: &str, times: impl IntoIterator<Item = u64>) -> String {
+    let line = |(i, at): (u64, u64)| format!("1,{at},28,512,{i}\n");
+    let lines: String = (0..).zip(times).map(line).collect();
+    format!("{header}\n{lines}")
+}
+
+const CLOUDPHYSICS: &str = "version,time,op,size,lbn";
+
 #[test]
-fn cloudphysics_times_too_dense_for_microseconds_are_seconds() {
-    let text = |gap: u64| -> String {
-        let line = |i: u64| format!("1,{},28,512,{i}\n", 5_633_898 + i * gap / 4);
-        "version,time,op,size,lbn\n".to_owned() + &(0..100).map(line).collect::<String>()
-    };
-    let (trace, description) = read_well(&text(1));
-    assert_eq!(trace.duration_ps(), 24_000_000_000_000);
-    assert!(noted(&description, &["times read as s", "too dense"]));
+fn cloudphysics_seconds_are_known_by_how_uneven_they_are() {
+    // A quiet machine: a request in most seconds, a hundred in every twentieth.
+    let times = (0..2000).flat_map(|second| {
+        let requests = if second % 20 == 7 { 100 } else { 1 };
+        std::iter::repeat_n(5_633_898 + second, requests)
+    });
+    let (trace, description) = read_well(&cloudphysics(CLOUDPHYSICS, times));
+    assert_eq!(trace.duration_ps(), 1999 * S);
+    let why = [
+        "times read as s",
+        "too dense",
+        "up to 100 at once",
+        "--time-unit us",
+    ];
+    assert!(noted(&description, &why), "{description}");
     assert!(noted(
         &description,
         &["all requests of a second arrive at once"]
     ));
-    let (trace, description) = read_well(&text(400));
-    assert_eq!(trace.duration_ps(), 9_900_000_000);
+    // A busy one: the beginning has few seconds.
+    let busy = (0..2000).map(|i| i / 300);
+    let (trace, _) = read_well(&cloudphysics(CLOUDPHYSICS, busy));
+    assert_eq!(trace.duration_ps(), 6 * S);
+    let sparse = (0..100).map(|i| 5_633_898 + i * 100);
+    let (trace, description) = read_well(&cloudphysics(CLOUDPHYSICS, sparse));
+    assert_eq!(trace.duration_ps(), 9_900 * US);
     assert!(noted(&description, &["times read as us", "--time-unit"]));
     assert_eq!(description.notes.len(), 1);
+}
+
+#[test]
+fn cloudphysics_microseconds_of_fast_drives_are_no_seconds() {
+    let all_at_once = |each: u64, every: u64| (0..9000).map(move |i| i / each * every);
+    let cases: [(&str, Vec<u64>); 6] = [
+        ("250,000 a second", (0..3000).map(|i| i * 4).collect()),
+        ("3 million", (0..9000).map(|i| i / 3).collect()),
+        ("10 million", all_at_once(10, 1).collect()),
+        ("64 at once every 20 us", all_at_once(64, 20).collect()),
+        ("64 in 4 us", (0..64).map(|i| 7 + i / 16).collect()),
+        ("all at once", vec![5; 500]),
+    ];
+    for (what, times) in cases {
+        let last = times[times.len() - 1] - times[0];
+        let (trace, description) = read_well(&cloudphysics(CLOUDPHYSICS, times));
+        assert_eq!(trace.duration_ps(), last * US, "{what}");
+        let doubt = ["times read as us", "may be s", "--time-unit s`"];
+        assert!(noted(&description, &doubt), "{what}: {description}");
+    }
+}
+
+#[test]
+fn cloudphysics_columns_may_name_the_unit_of_time() {
+    let dense = || (0..2000).map(|i| i / 300);
+    for (header, unit_ps) in [
+        ("version,time_us,op,size,lbn", US),
+        ("VERSION,Time_S,op,size,lbn", S),
+    ] {
+        for times in [dense().collect::<Vec<_>>(), (0..7).collect()] {
+            let (trace, description) = read_well(&cloudphysics(header, times));
+            assert_eq!(description.format, Format::CloudPhysics);
+            assert_eq!(trace.duration_ps(), 6 * unit_ps, "{header}");
+            assert!(!noted(&description, &["times read as"]));
+        }
+    }
+}
+
+/// Guessed wrongly, it is the guess that is told, and no good request is left out for it.
+#[test]
+fn a_guessed_unit_of_time_that_does_not_fit_is_blamed() {
+    // More than is looked at.
+    let crowded = (0..20_000).map(|i| i / 300);
+    let text = cloudphysics(CLOUDPHYSICS, crowded.chain([20_000_000]));
+    for skip_malformed in [false, true] {
+        let mut options = Options {
+            skip_malformed,
+            ..Options::default()
+        };
+        let error = load(text.as_bytes(), "t", &options).err().unwrap();
+        let says = ["106 days", "read as s, which the file does not say"];
+        assert!(
+            says.iter().all(|says| error.message.contains(says)),
+            "{error}"
+        );
+        assert_eq!(error.place.unwrap().line, 20_002);
+        assert!(error.hint.unwrap().contains("--time-unit us"));
+        // The null.
+        options.time_unit = Some(TimeUnit::Microseconds);
+        assert_eq!(
+            load(text.as_bytes(), "t", &options).unwrap().0.len(),
+            20_001
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How long did requests take when they were recorded?
 
-use super::{read_well, samples};
+use super::{noted, read, read_well, samples};
 use crate::trace::{Format, Trace, info};
 use proptest::prelude::*;
 
@@ -29,6 +29,24 @@ fn response_times_are_taken_from_their_columns() {
          0.001350    my fio 1       12     sda     W 0          512       0.61\n",
     );
     assert_eq!(recorded(&biosnoop), [(1, 740_000), (1, 610_000)]);
+}
+
+#[test]
+fn response_times_that_cannot_be_are_told_or_refused() {
+    let line = |took: &str| format!("128166372003061629,hm,1,Read,8192,4096,{took}\n");
+    let odd = ["-7", "18446744073709551615", "18446744073709551609"].map(line);
+    let (trace, description) = read_well(&(line("1000") + &line("0") + &line("") + &odd.concat()));
+    assert_eq!(trace.len(), 6);
+    assert_eq!(recorded(&trace), [(1, 100_000), (0, 0)]);
+    assert!(
+        noted(&description, &["3 recorded response times", "not known"]),
+        "{description}"
+    );
+    let error = read(&(line("1000") + &line("abc"))).unwrap_err();
+    assert!(error.message.contains("`ResponseTime`"), "{error}");
+    assert_eq!(error.place.unwrap().line, 2);
+    let (_, description) = read_well(&(line("1000") + &line("0")));
+    assert!(!noted(&description, &["response time"]));
 }
 
 #[test]

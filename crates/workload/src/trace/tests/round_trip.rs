@@ -1,8 +1,8 @@
 //! Is what was written read back the same, within what the format can hold?
 
 use super::*;
+use crate::trace::Format;
 use crate::trace::convert::convert;
-use crate::trace::{Format, TimeUnit};
 use proptest::prelude::*;
 
 const DAY_PS: u64 = 86_400_000_000_000_000;
@@ -56,7 +56,15 @@ fn degraded(trace: &Trace, to: Format) -> Vec<Record> {
         record.fua &= fua;
         // These count addresses in sectors but lengths in bytes.
         let both = matches!(to, Format::CloudPhysics | Format::Spc | Format::Biosnoop);
-        if sectors || both && record.offset_bytes % 512 != 0 {
+        if record.op == Op::Trim && sectors {
+            // Nothing beside it may be trimmed.
+            let end = record.end_bytes() / 512 * 512;
+            record.offset_bytes = record.offset_bytes.div_ceil(512) * 512;
+            if end <= record.offset_bytes {
+                continue;
+            }
+            record.length_bytes = end - record.offset_bytes;
+        } else if sectors || both && record.offset_bytes % 512 != 0 {
             let end = record.end_bytes().div_ceil(512) * 512;
             record.offset_bytes = record.offset_bytes / 512 * 512;
             record.length_bytes = end - record.offset_bytes;
@@ -86,9 +94,7 @@ proptest! {
             Err(_) => prop_assert!(expected.is_empty()),
             Ok(losses) => {
                 prop_assert_eq!(losses.written, expected.len() as u64);
-                // Where the unit of time would be guessed from the times, it is said.
-                let time_unit = (format == Format::CloudPhysics).then_some(TimeUnit::Microseconds);
-                let options = Options { format: Some(format), time_unit, ..Options::default() };
+                let options = Options { format: Some(format), ..Options::default() };
                 let (back, _) = load(&text[..], "t", &options).unwrap();
                 prop_assert_eq!(back.records().collect::<Vec<_>>(), expected);
             }
@@ -111,6 +117,36 @@ proptest! {
         let (_, description) = load(&text[..], "t", &Options::default()).unwrap();
         prop_assert_eq!(description.format, format);
     }
+}
+
+#[test]
+fn a_trim_is_written_no_longer_than_it_is() {
+    let trims = [(1, 8190), (700, 100)].map(|(at, length)| record(0, Op::Trim, at, length));
+    let trace = Trace::from_records("t", trims);
+    let mut text = Vec::new();
+    let losses = convert(&trace, Format::Blkparse, &mut text).unwrap();
+    assert!(String::from_utf8(text).unwrap().contains(" D 1 + 14 "));
+    assert_eq!((losses.narrowed, losses.emptied, losses.widened), (1, 1, 0));
+    assert_eq!(losses.written, 1);
+    assert!(
+        losses.notes[0].contains("1 trim narrowed"),
+        "{:?}",
+        losses.notes
+    );
+    assert!(losses.notes[1].contains("1 trim of less than a whole sector"));
+}
+
+/// However dense, the unit of time is in the file.
+#[test]
+fn what_is_written_as_cloudphysics_is_read_in_its_unit_of_time() {
+    let dense = (0..2000).map(|i| record(i / 300 * 1_000_000, Op::Read, i * 4096, 4096));
+    let trace = Trace::from_records("t", dense);
+    let mut text = Vec::new();
+    let losses = convert(&trace, Format::CloudPhysics, &mut text).unwrap();
+    assert_eq!(losses.notes, [""; 0]);
+    let (back, description) = load(&text[..], "t", &Options::default()).unwrap();
+    assert_eq!(description.format, Format::CloudPhysics);
+    assert!(back.records().eq(trace.records()));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn ending(job: &mut Job) -> Result<Ending, WorkloadError> {
 }
 
 /// Of both, what is asked for and what is said at the end.
-fn assert_same(text: &str, options: &Options, fit: Fit, mode: Mode) {
+pub(super) fn assert_same(text: &str, options: &Options, fit: Fit, mode: Mode) {
     let (mut trace, description) = load(text.as_bytes(), "t.trace", options).unwrap();
     let fitted = trace.fit(DRIVE_BYTES, fit).unwrap();
     let mut kept = trace.into_workload(mode).unwrap();
@@ -103,6 +103,23 @@ fn long_traces_that_are_wrapped_are_the_same() {
     let text = long(100_000);
     for mode in [Mode::Timed, Mode::Closed { queue_depth: 32 }] {
         assert_same(&text, &Options::default(), Fit::Wrap, mode);
+    }
+}
+
+/// Some of them trim nothing, the first and the last among them.
+#[test]
+fn trims_of_no_whole_blocks_are_the_same() {
+    let head = "time_us,op,offset_bytes,length_bytes\n";
+    let nothing = "1,D,1,700\n";
+    let text = format!("{head}{nothing}7,D,1,8190\n9,R,1,8190\n12,D,3,99\n");
+    for mode in [Mode::Timed, Mode::Closed { queue_depth: 2 }] {
+        assert_same(&text, &Options::default(), Fit::Error, mode);
+        assert_same(
+            &format!("{head}{nothing}"),
+            &Options::default(),
+            Fit::Error,
+            mode,
+        );
     }
 }
 

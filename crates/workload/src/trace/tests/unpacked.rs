@@ -70,6 +70,47 @@ fn files_put_together_after_compression_are_read_to_the_end() {
 }
 
 #[test]
+fn zeros_behind_a_gzip_file_are_no_damage_and_other_things_are_named() {
+    let packed = gzip(TEXT.as_bytes());
+    for zeros in [1, 512, 1 << 20] {
+        let padded = [&packed[..], &vec![0; zeros]].concat();
+        assert_eq!(
+            read(&padded).unwrap().0.records().collect::<Vec<_>>(),
+            expected()
+        );
+        // Another file may follow: the header is repeated and passed over.
+        let two = [&padded[..], &packed].concat();
+        assert_eq!(read(&two).unwrap().0.len(), 6);
+    }
+    for junk in ["junk", "\0\0junk"] {
+        let error = read(&[&packed[..], junk.as_bytes()].concat()).unwrap_err();
+        let says = "what gzip packed is whole, but something else follows it";
+        assert!(error.message.contains(says), "{error}");
+        assert!(error.hint.unwrap().contains("gzip -dc FILE | "));
+    }
+}
+
+#[test]
+fn a_recording_that_was_packed_says_how_to_unpack_it() {
+    let recording = b"LODGREC\n\x01\0\0\0";
+    let error = read(&gzip(recording)).unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("a recording of a live drive, packed by gzip"),
+        "{error}"
+    );
+    assert!(error.hint.unwrap().contains("gzip -dc FILE > "));
+    let error = read(recording).unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("a recording of a live drive, not a trace"),
+        "{error}"
+    );
+}
+
+#[test]
 fn damage_is_an_error_at_every_byte_or_changes_nothing() {
     for packed in [gzip(TEXT.as_bytes()), bytes_of(ZSTD)] {
         let mut errors = 0;

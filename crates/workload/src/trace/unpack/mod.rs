@@ -6,7 +6,7 @@ mod zstd;
 
 use super::lines::{damaged, read_error};
 use crate::WorkloadError;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -42,7 +42,7 @@ pub(super) fn unpack<'r>(
     let sign = unpacked.peek(name)?;
     if sign.starts_with(GZIP) {
         unpacked.packings.push("gzip");
-        unpacked.text = Box::new(BufReader::new(Gzip(MultiGzDecoder::new(unpacked.text))));
+        unpacked.text = Box::new(BufReader::new(Gzip::new(unpacked.text)));
     } else if sign.starts_with(ZSTD) || sign.get(1..) == Some(ZSTD_SKIPPABLE) {
         unpacked.packings.push("zstd");
         unpacked.text = Box::new(BufReader::new(zstd::Frames::new(unpacked.text)));
@@ -57,11 +57,25 @@ pub(super) fn unpack<'r>(
     Ok(unpacked)
 }
 
-/// A packed file is not what its packer wrote: the name of that program.
+/// A packed file is not what its packer wrote.
 #[derive(Debug)]
-pub(super) struct Damaged(pub(super) &'static str);
+pub(super) struct Damaged {
+    /// The name of that program.
+    pub(super) packer: &'static str,
+    /// What it packed is whole, but something else follows.
+    is_followed: bool,
+}
 
 impl Damaged {
+    fn by(packer: &'static str) -> io::Error {
+        let is_followed = false;
+        Self {
+            packer,
+            is_followed,
+        }
+        .error()
+    }
+
     fn error(self) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, self)
     }
@@ -69,23 +83,75 @@ impl Damaged {
 
 impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "what {} packed is cut short or damaged", self.0)
+        match self.is_followed {
+            false => write!(f, "what {} packed is cut short or damaged", self.packer),
+            true => write!(
+                f,
+                "what {} packed is whole, but something else follows it",
+                self.packer
+            ),
+        }
     }
 }
 
 impl std::error::Error for Damaged {}
 
-/// Reads what gzip packed.
-struct Gzip<R>(MultiGzDecoder<R>);
+/// Reads what gzip packed: one member after another (RFC 1952, section 2.2). Zeros behind the last one are no damage: tapes and
+/// disks fill their blocks up with them, and gzip itself passes over them.
+struct Gzip<R> {
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Gzip<R> {
+    fn new(reader: R) -> Self {
+        let member = Some(GzDecoder::new(reader));
+        Gzip { member }
+    }
+
+    /// Begins what follows a member that has ended; nothing at the end of the file.
+    fn open_next(&mut self) -> io::Result<()> {
+        let Some(mut reader) = self.member.take().map(GzDecoder::into_inner) else {
+            return Ok(());
+        };
+        loop {
+            let ahead = reader.fill_buf()?;
+            let zeros = ahead.iter().take_while(|&&byte| byte == 0).count();
+            let next = ahead.get(zeros).copied();
+            reader.consume(zeros);
+            match next {
+                Some(byte) if byte == GZIP[0] => break,
+                Some(_) => {
+                    let (packer, is_followed) = ("gzip", true);
+                    return Err(Damaged {
+                        packer,
+                        is_followed,
+                    }
+                    .error());
+                }
+                None if zeros == 0 => return Ok(()),
+                None => {}
+            }
+        }
+        self.member = Some(GzDecoder::new(reader));
+        Ok(())
+    }
+}
 
 impl<R: BufRead> Read for Gzip<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
-        self.0.read(out).map_err(|error| match error.kind() {
-            InvalidData | InvalidInput | UnexpectedEof => Damaged("gzip").error(),
-            // Of the file itself.
-            _ => error,
-        })
+        while let Some(member) = &mut self.member {
+            let read = member.read(out).map_err(|error| match error.kind() {
+                InvalidData | InvalidInput | UnexpectedEof => Damaged::by("gzip"),
+                // Of the file itself.
+                _ => error,
+            });
+            match read? {
+                0 if !out.is_empty() => self.open_next()?,
+                bytes => return Ok(bytes),
+            }
+        }
+        Ok(0)
     }
 }
 

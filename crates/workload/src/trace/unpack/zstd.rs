@@ -34,7 +34,7 @@ impl<R: BufRead> Frames<R> {
                     length,
                     ..
                 })) => self.skip(u64::from(length))?,
-                Err(_) => return Err(Damaged("zstd").error()),
+                Err(_) => return Err(Damaged::by("zstd")),
             }
         }
         Ok(false)
@@ -43,7 +43,7 @@ impl<R: BufRead> Frames<R> {
     fn skip(&mut self, length_bytes: u64) -> io::Result<()> {
         let mut rest = self.reader.by_ref().take(length_bytes);
         if io::copy(&mut rest, &mut io::sink())? < length_bytes {
-            return Err(Damaged("zstd").error());
+            return Err(Damaged::by("zstd"));
         }
         Ok(())
     }
@@ -51,7 +51,7 @@ impl<R: BufRead> Frames<R> {
     fn close(&mut self) -> io::Result<()> {
         let said = self.decoder.get_checksum_from_data();
         if said.is_some() && said != self.decoder.get_calculated_checksum() {
-            return Err(Damaged("zstd").error());
+            return Err(Damaged::by("zstd"));
         }
         self.is_open = false;
         Ok(())
@@ -68,7 +68,7 @@ impl<R: BufRead> Read for Frames<R> {
                 let missing = out.len() - self.decoder.can_collect();
                 self.decoder
                     .decode_blocks(&mut self.reader, BlockDecodingStrategy::UptoBytes(missing))
-                    .map_err(|_| Damaged("zstd").error())?;
+                    .map_err(|_| Damaged::by("zstd"))?;
             }
             let bytes = self.decoder.read(out)?;
             if bytes > 0 || out.is_empty() {
