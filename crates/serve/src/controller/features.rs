@@ -2,11 +2,12 @@
 
 use super::identity::Identity;
 use super::queues::bit;
+use super::timestamp::HostClock;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
 use crate::faults::Event;
 use lodger_wire::NamespaceId;
 use lodger_wire::command::feature::{
-    Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
+    AsyncEvents, Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
 };
 use lodger_wire::command::{AdminCommand, GetFeatures, Parsed, Select, SetFeatures};
 use lodger_wire::entry::Outcome;
@@ -67,6 +68,7 @@ pub(super) struct Features {
     /// Whether writes end before they are in non-volatile memory.
     pub write_cache: bool,
     has_cache: bool,
+    clock: HostClock,
 }
 
 /// Whether a value can be kept over resets.
@@ -117,7 +119,7 @@ impl Features {
     }
 
     /// Power comes.
-    pub(super) fn restore(&mut self, saved: SavedValues) {
+    pub(super) fn restore(&mut self, saved: SavedValues, now_ps: u64) {
         let known = |code: u8| FeatureId::from_code(code).filter(|id| is_saveable(*id));
         let dwords = saved.dwords.into_iter();
         let data = saved.data.into_iter();
@@ -129,7 +131,7 @@ impl Features {
                 .filter_map(|(id, bytes)| Some((known(id)?, bytes)))
                 .collect(),
         };
-        self.reset();
+        self.reset(now_ps);
     }
 
     pub(super) fn new(has_cache: bool) -> Self {
@@ -138,12 +140,14 @@ impl Features {
             saved: Values::default(),
             write_cache: true,
             has_cache,
+            clock: HostClock::default(),
         }
     }
 
     /// A reset: what counts is what was saved (§5.27).
-    pub(super) fn reset(&mut self) {
+    pub(super) fn reset(&mut self, now_ps: u64) {
         self.current = self.saved.clone();
+        self.clock = HostClock::reset(now_ps);
         let cache = self.saved.dword(FeatureId::VolatileWriteCache, 0);
         self.write_cache = cache.is_none_or(|dword| dword & 1 == 1);
     }
@@ -156,6 +160,11 @@ impl Features {
     /// How many I/O queues there may be.
     pub(super) fn queues(&self) -> NumberOfQueues {
         NumberOfQueues::decode(self.dword(FeatureId::NumberOfQueues, 0))
+    }
+
+    /// Critical warnings of which the host wants to hear, their bits.
+    pub(super) fn warnings_asked_for(&self) -> u8 {
+        AsyncEvents(self.dword(FeatureId::AsyncEvents, 0)).critical_warnings()
     }
 
     /// A feature's data, if it was set.
@@ -337,9 +346,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if let Feature::VolatileWriteCache(Switch(is_on)) = feature {
             self.features.write_cache = is_on;
         }
+        let asked_before = self.features.warnings_asked_for();
         self.features.set(id, feature.dword(), bytes, set.save);
-        if id == FeatureId::TemperatureThreshold {
-            self.look_at_temperature();
+        if let (FeatureId::Timestamp, Ok(bytes)) = (id, (&*bytes).try_into()) {
+            self.features.clock = HostClock::set(bytes, self.device.now_ps());
+        }
+        match id {
+            FeatureId::TemperatureThreshold => self.look_at_temperature(),
+            FeatureId::AsyncEvents => self.tell_what_holds(asked_before),
+            _ => {}
         }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),
@@ -427,6 +442,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             };
             dword = says;
             bytes.copy_from_slice(&attributes.encode());
+        } else if id == FeatureId::Timestamp && is_current {
+            bytes.copy_from_slice(&self.features.clock.get(self.device.now_ps()));
         } else if let Some(set) = values.data(id) {
             let length = bytes.len().min(set.len());
             bytes[..length].copy_from_slice(&set[..length]);

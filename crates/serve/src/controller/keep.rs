@@ -207,7 +207,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         for (lpn, page) in std::mem::take(&mut found.protected) {
             self.put_back(lpn, page)?;
         }
-        self.features.restore(saved.features);
+        self.features.restore(saved.features, self.device.now_ps());
         self.statistics = Statistics {
             reads: saved.reads,
             writes: saved.writes,

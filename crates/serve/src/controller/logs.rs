@@ -165,7 +165,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Health {
         let statistics = self.statistics;
         let wear = self.device.flash_age();
         let counters = self.device.counters();
