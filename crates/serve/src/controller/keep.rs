@@ -101,6 +101,9 @@ struct Saved {
     reads: u64,
     writes: u64,
     read_bytes: u64,
+    /// Files of before did not count them.
+    #[serde(default)]
+    verified_bytes: u64,
     written_bytes: u64,
     errors: u64,
     power_cycles: u64,
@@ -212,6 +215,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             reads: saved.reads,
             writes: saved.writes,
             read_bytes: saved.read_bytes,
+            verified_bytes: saved.verified_bytes,
             written_bytes: saved.written_bytes,
             ..self.statistics
         };
@@ -347,6 +351,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             reads: self.statistics.reads,
             writes: self.statistics.writes,
             read_bytes: self.statistics.read_bytes,
+            verified_bytes: self.statistics.verified_bytes,
             written_bytes: self.statistics.written_bytes,
             errors: self.errors.count(),
             power_cycles: self.keeping.power_cycles,

@@ -185,6 +185,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
         let plight = self.health_of_plight();
         Health {
+        // SMART counts the data of Verify, and not the command among those that read (NVM Command Set 1.0 §1.4).
+        let read_bytes = u128::from(statistics.read_bytes) + u128::from(statistics.verified_bytes);
             critical_warning: plight.warnings | warnings,
             used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
             media_errors: lost.into(),
@@ -194,7 +196,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             heavy_throttle_s: plight.hot_s,
             available_spare_percent: spare_percent,
             spare_threshold_percent: SPARE_THRESHOLD_PERCENT,
-            data_units_read: data_units(statistics.read_bytes.into()),
+            data_units_read: data_units(read_bytes),
             data_units_written: data_units(statistics.written_bytes.into()),
             read_commands: statistics.reads.into(),
             write_commands: statistics.writes.into(),

@@ -173,12 +173,14 @@ pub struct Statistics {
     pub abandoned: u64,
     /// Controller-level resets.
     pub resets: u64,
-    /// Reads.
+    /// Reads and compares.
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// Bytes read by the host.
+    /// Their bytes.
     pub read_bytes: u64,
+    /// Bytes of Verify commands, which the host does not get.
+    pub verified_bytes: u64,
     /// Bytes written by the host.
     pub written_bytes: u64,
     /// Shutdowns that ended.
