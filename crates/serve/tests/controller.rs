@@ -49,7 +49,7 @@ fn linux_finds_a_drive_that_asks_for_host_memory() {
     );
     assert_eq!(driver.log(2, 512)[1..3], 313u16.to_le_bytes());
     assert_eq!(driver.log(1, 64)[..8], 2u64.to_le_bytes(), "two errors");
-    for page in [0, 3, 4, 5, 6, 0x12, 0x81, 0xc0, 0xca] {
+    for page in [0, 3, 4, 5, 6, 0x12, 0x13, 0x81, 0xc0, 0xca] {
         driver.log(page, 512);
     }
     for feature in [

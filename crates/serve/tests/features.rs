@@ -372,6 +372,54 @@ fn a_timestamp_goes_on_with_the_drives_time() {
     assert_eq!(get(&mut driver, 0), (7, 0), "since the reset");
 }
 
+/// Values that mean nothing, or nothing here, were taken, and given back.
+#[test]
+fn what_is_reserved_or_not_there_is_refused() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    let refused = Err(Status::INVALID_FIELD.with_more());
+    // Non-operational power state permissive mode, which CTRATT has not.
+    assert_eq!(driver.admin(SET, 0, &[0x11, 1]), refused);
+    assert_eq!(driver.admin(SET, 0, &[0x11, 0]), Ok(0));
+    for (feature, dword11) in [
+        (9, 64),
+        (9, 0xffff),
+        (THRESHOLD, 2 << 20),
+        (THRESHOLD, 3 << 20),
+        (THRESHOLD, 9 << 16),
+        (THRESHOLD, 15 << 16),
+    ] {
+        assert_eq!(driver.admin(GET, 0, &[feature, dword11]), refused);
+    }
+    assert_eq!(driver.admin(GET, 0, &[9, 63]), Ok(63));
+    // A threshold says which it is, before it is set and after.
+    for (which, kelvin) in [(0, 343), (UNDER, 0), (1 << 16, 343), (UNDER | 2 << 16, 0)] {
+        let before = driver.admin(GET, 0, &[THRESHOLD, which]);
+        assert_eq!(before, Ok(which | kelvin));
+        driver
+            .admin(SET, 0, &[THRESHOLD, which | 300])
+            .expect("a threshold");
+        let after = driver.admin(GET, 0, &[THRESHOLD, which]);
+        assert_eq!(after, Ok(which | 300));
+    }
+    // Bits of events that there are not ask for nothing.
+    driver.admin(SET, 0, &[EVENTS, u32::MAX]).expect("events");
+    assert_eq!(get(&mut driver, EVENTS), 0x33f);
+    // Each byte of Host Behavior Support is 0 or 1.
+    for (at, value, ends) in [
+        (0, 1, Ok(0)),
+        (0, 2, refused),
+        (1, 2, refused),
+        (2, 255, refused),
+    ] {
+        let mut bytes = [0; 512];
+        bytes[at] = value;
+        driver.port.memory().write(0x4000, &bytes).unwrap();
+        assert_eq!(driver.admin(SET, 0, &[0x16]), ends, "{value} at {at}");
+    }
+}
+
 /// A request for an event, which waits.
 fn ask(driver: &mut Driver<Simulated<'_>>) {
     let asks = CommandId(driver.free_command(0));

@@ -7,7 +7,8 @@ use super::{Controller, IO_QUEUES_MAX, VECTORS};
 use crate::faults::Event;
 use lodger_wire::NamespaceId;
 use lodger_wire::command::feature::{
-    AsyncEvents, Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
+    AsyncEvents, Feature, FeatureId, HostBehavior, NumberOfQueues, PowerTransition,
+    PowerTransitions, Switch,
 };
 use lodger_wire::command::{AdminCommand, GetFeatures, Parsed, Select, SetFeatures};
 use lodger_wire::entry::Outcome;
@@ -254,6 +255,34 @@ fn check_transitions(bytes: &[u8], identity: &Identity) -> Result<(), Status> {
     Ok(())
 }
 
+/// Whether what a host says it understands is 0 or 1, as each of them is (§5.27.1.18).
+fn check_behavior(bytes: &[u8]) -> Result<(), Status> {
+    let whole = bytes.try_into().map_err(|_| Status::INVALID_FIELD)?;
+    let HostBehavior {
+        retry_delays,
+        telemetry_area_4,
+        more_formats,
+    } = HostBehavior::decode(whole);
+    match retry_delays.max(telemetry_area_4).max(more_formats) {
+        0 | 1 => Ok(()),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// Whether a feature has such a part: what a command selects of vectors and thresholds.
+fn check_part(id: FeatureId, dword11: u32) -> Result<(), Status> {
+    let there_is = match id {
+        FeatureId::InterruptVector => dword11 & 0xffff < u32::from(VECTORS),
+        // Two kinds of threshold; all sensors at once are for Set Features alone (§5.27.1.3).
+        FeatureId::TemperatureThreshold => dword11 >> 20 & 3 < 2 && dword11 >> 16 & 15 <= 8,
+        _ => true,
+    };
+    match there_is {
+        true => Ok(()),
+        false => Err(Status::INVALID_FIELD),
+    }
+}
+
 /// Whether a value can be set at all.
 fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
     let is_good = match feature {
@@ -261,6 +290,8 @@ fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
         Feature::VolatileWriteCache(_) => identity.has_volatile_cache,
         Feature::PowerManagement(power) => power.state < identity.power_states(),
         Feature::InterruptVector(vector) => vector.vector < VECTORS,
+        // Background work that needs more power: Identify says whether there is such a mode (CTRATT bit 1).
+        Feature::NonOperationalPower(Switch(true)) => identity.has_permissive_mode(),
         // What Identify says there is not.
         Feature::HostThermal(_) | Feature::SanitizeConfig(_) => false,
         Feature::ErrorRecovery(recovery) => !recovery.unwritten_is_error,
@@ -329,8 +360,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let mut bytes = [0; 512];
         let bytes = &mut bytes[..set.transfer().bytes as usize];
         data.read(&self.memory, self.page, bytes)?;
-        if id == FeatureId::AutonomousPowerState {
-            check_transitions(bytes, &self.identity)?;
+        match id {
+            FeatureId::AutonomousPowerState => check_transitions(bytes, &self.identity)?,
+            FeatureId::HostBehavior => check_behavior(bytes)?,
+            _ => {}
         }
         let mut feature = set.feature;
         if let Feature::NumberOfQueues(wanted) = feature {
@@ -420,6 +453,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err(Status::INVALID_FIELD);
         }
         check_namespace(id, parsed.namespace, false, &self.identity)?;
+        check_part(id, get.dword11)?;
         if get.select == Select::Capabilities {
             let saveable = if is_saveable(id) { SAVEABLE } else { 0 };
             return Ok(Outcome::with_result(CHANGEABLE | saveable));
@@ -447,6 +481,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         } else if let Some(set) = values.data(id) {
             let length = bytes.len().min(set.len());
             bytes[..length].copy_from_slice(&set[..length]);
+        }
+        if id == FeatureId::TemperatureThreshold {
+            // Which threshold it is stands beside it, whether a host has set it or not.
+            dword = dword & 0xffff | Features::part_of(id, get.dword11);
         }
         if id == FeatureId::PowerManagement && is_current {
             // It may have gone elsewhere by itself.

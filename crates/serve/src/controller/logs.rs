@@ -13,7 +13,7 @@ use lodger_wire::layout::Short;
 use lodger_wire::log::{
     CriticalWarning, ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, answer,
     changed_namespaces, command_effects, counters_page, data_units, empty_self_test, error_page,
-    feature_effects, supported_pages,
+    feature_effects, management_effects, supported_pages,
 };
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
@@ -159,6 +159,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let ids = FeatureId::ALL.iter().copied();
                 feature_effects(ids.filter(|id| is_supported(*id))).to_vec()
             }
+            LogId::ManagementEffects => management_effects().to_vec(),
             LogId::Sanitize => self.sanitize_status().encode().to_vec(),
             LogId::OcpHealth => self.ocp_health().encode().to_vec(),
             LogId::Counters => self.counters(),
@@ -184,9 +185,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
         let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
         let plight = self.health_of_plight();
-        Health {
         // SMART counts the data of Verify, and not the command among those that read (NVM Command Set 1.0 §1.4).
         let read_bytes = u128::from(statistics.read_bytes) + u128::from(statistics.verified_bytes);
+        Health {
             critical_warning: plight.warnings | warnings,
             used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
             media_errors: lost.into(),
