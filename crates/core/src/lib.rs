@@ -26,7 +26,7 @@ pub use device::Device;
 pub use ftl::Precondition;
 pub use host::Host;
 pub use observe::Histogram;
-pub use request::{Completion, Op, Request, Status};
+pub use request::{Completion, Op, Purpose, Request, Status};
 pub use request::{
     EntryId, EntryInfo, EntryState, WindowCall, WindowCompletion, WindowError, WindowReply,
 };

@@ -22,6 +22,18 @@ pub enum Op {
     Trim,
 }
 
+/// What becomes of what a command reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// It goes to the host (NVMe Read).
+    #[default]
+    Deliver,
+    /// The drive looks whether it can be read, and no data is moved (NVMe Verify).
+    Verify,
+    /// The drive holds it against data that comes from the host as a write's does (NVMe Compare).
+    Compare,
+}
+
 /// One I/O command as the host submits it.
 ///
 /// Offset and length are bytes; they need not be multiples of 4 KiB (the drive's mapping unit) but

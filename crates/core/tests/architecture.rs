@@ -331,9 +331,10 @@ fn a_look_upwards_is_found() {
 }
 
 /// What the workload may know of the core: what a request is, how long a second is, and how latencies are counted.
-const REQUEST_TYPES: [&str; 11] = [
+const REQUEST_TYPES: [&str; 12] = [
     "Histogram",
     "Op",
+    "Purpose",
     "Request",
     "Completion",
     "Status",

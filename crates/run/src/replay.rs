@@ -14,7 +14,7 @@ use crate::stats::JobResult;
 use crate::stopwatch::Stopwatch;
 use lodger_core::device::{News, NoContents, Sent};
 use lodger_core::ids::CommandId;
-use lodger_core::{Completion, Host, Precondition, Request, Status};
+use lodger_core::{Completion, Host, Precondition, Purpose, Request, Status};
 use lodger_workload::Counting;
 use lodger_workload::live::{Doubt, Event, Head, ReadError, Reader, digest};
 use std::cmp::Reverse;
@@ -279,7 +279,7 @@ impl<'o, O: Observer> Replay<'o, O> {
     /// Something enters the drive, now.
     fn enter(&mut self, now_ps: u64, event: Event) -> Result<(), &'static str> {
         match event {
-            Event::Command(request) => self.command(now_ps, request),
+            Event::Command(request, purpose) => self.command(now_ps, request, purpose),
             Event::Taken {
                 command,
                 arrived_ps,
@@ -321,8 +321,9 @@ impl<'o, O: Observer> Replay<'o, O> {
         Ok(())
     }
 
-    fn command(&mut self, now_ps: u64, request: Request) {
+    fn command(&mut self, now_ps: u64, request: Request, purpose: Purpose) {
         let command = self.host.drive.enqueue(request);
+        self.host.drive.read_for(command, purpose);
         let index = command.0 as usize;
         if index >= self.numbers.len() {
             self.numbers.resize(index + 1, 0);

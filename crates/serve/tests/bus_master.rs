@@ -269,3 +269,33 @@ fn interrupts_are_masked_in_the_table_at_first_and_after_a_reset() {
         driver.port.function.reset();
     }
 }
+
+/// A guest whose memory was lent without a file got errors, and nobody a word of why.
+#[test]
+fn who_uses_memory_that_is_lent_without_a_file_is_found_out() {
+    const AT: u64 = 1 << 30;
+    let mut driver = Slot::driver();
+    driver.enable();
+    driver.create_queues(1);
+    let map = Map {
+        address: AT,
+        bytes: 1 << 20,
+        offset: 0,
+        is_writable: true,
+        file: None,
+    };
+    driver.port.function.map(map).expect("it is lent");
+    let entry = driver.entry(1, 2, 0, 8);
+    driver.run(1, entry).expect("a read");
+    assert!(!driver.port.function.takes_no_file(), "nobody uses it");
+    let entry = driver.entry(1, 2, 0, 8).with_prp(AT, 0);
+    let ended = driver.run(1, entry);
+    assert_eq!(ended, Err(Status::DATA_TRANSFER_ERROR.with_more()));
+    assert!(driver.port.function.takes_no_file());
+    assert!(!driver.port.function.takes_no_file(), "since it was asked");
+    // Where there is no memory at all, it is another thing.
+    let entry = driver.entry(1, 2, 0, 8).with_prp(2 * AT, 0);
+    let ended = driver.run(1, entry);
+    assert_eq!(ended, Err(Status::DATA_TRANSFER_ERROR.with_more()));
+    assert!(!driver.port.function.takes_no_file());
+}

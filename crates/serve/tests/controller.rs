@@ -4,11 +4,13 @@ mod driver;
 mod simulated;
 
 use driver::mix::Mix;
-use driver::{MEMORY_BYTES, Port, number};
+use driver::{MEMORY_BYTES, PAGE, Port, SHADOWS_AT, number};
 use lodger_serve::controller::identity::Unservable;
 use lodger_serve::controller::{Controller, Settings};
+use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::status::Status;
+use lodger_wire::{CommandId, NamespaceId};
 use simulated::{Simulated, ram, spec};
 
 const HMB_BYTES: u64 = 256 << 10;
@@ -47,7 +49,7 @@ fn linux_finds_a_drive_that_asks_for_host_memory() {
     );
     assert_eq!(driver.log(2, 512)[1..3], 313u16.to_le_bytes());
     assert_eq!(driver.log(1, 64)[..8], 2u64.to_le_bytes(), "two errors");
-    for page in [0, 3, 4, 5, 6, 0x12, 0x81, 0xc0, 0xca] {
+    for page in [0, 3, 4, 5, 6, 0x12, 0x13, 0x81, 0xc0, 0xca] {
         driver.log(page, 512);
     }
     for feature in [
@@ -470,4 +472,40 @@ fn a_doorbell_of_no_queue_is_in_the_error_log() {
         0x101,
         "Invalid Queue Identifier"
     );
+}
+
+/// The drive looked at it over and over, and never slept.
+#[test]
+fn a_doorbell_in_memory_that_cannot_be_is_told_once_and_lets_the_drive_sleep() {
+    for at in [8, 12] {
+        let ram = ram();
+        let mut driver = Simulated::driver(&spec(&[]), &ram);
+        driver.enable();
+        driver.create_queues(1);
+        driver.use_shadows();
+        let entry = driver.entry(1, 2, 0, 8);
+        driver.run(1, entry).expect("a read");
+        let request = SubmissionEntry::new(0xc, CommandId(99), NamespaceId::NONE);
+        driver.submit(0, request);
+        driver.port.wait();
+        let value = ram.load_u32(SHADOWS_AT + at).expect("a doorbell");
+        ram.store_u32(SHADOWS_AT + at, u32::MAX).expect("memory");
+        for _ in 0..100 {
+            driver.port.wait();
+        }
+        assert!(driver.port.controller.may_sleep(), "at {at}");
+        let event = ram.load_u32(SHADOWS_AT + PAGE + at);
+        if at == 8 {
+            assert_eq!(event, Ok(value), "the next step is to be rung for");
+        }
+        let told = driver.reap(0).pop().expect("an event");
+        assert_eq!((told.0, told.1.result), (99, 0x0001_0100));
+        let page = driver.log(1, 128);
+        assert_eq!(number(&page, 0, 8), 1);
+        assert_eq!(number(&page, 64, 8), 0, "once");
+        assert_eq!(number(&page, 12, 2) >> 1 & 0x7ff, 2, "Invalid Field");
+        ram.store_u32(SHADOWS_AT + at, value).expect("memory");
+        let entry = driver.entry(1, 2, 0, 8);
+        driver.run(1, entry).expect("the queue is as it was");
+    }
 }

@@ -332,3 +332,146 @@ fn requests_for_events_do_not_stop_an_admin_queue_that_is_as_short_as_they_are_m
         }
     }
 }
+
+/// It said for ever what a host had set, and 0 before.
+#[test]
+fn a_timestamp_goes_on_with_the_drives_time() {
+    const TIMESTAMP: u32 = 0xe;
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    let get = |driver: &mut Driver<Simulated<'_>>, select: u32| {
+        driver
+            .admin(GET, 0, &[select | TIMESTAMP])
+            .expect("Get Features");
+        let bytes = driver.scratch();
+        (number(&bytes, 0, 6), bytes[6])
+    };
+    let pass = |driver: &mut Driver<Simulated<'_>>, ms: u64| {
+        driver.port.now_ps += ms * PS_PER_MS;
+        driver.port.controller.poll(driver.port.now_ps);
+    };
+    let set = |driver: &mut Driver<Simulated<'_>>, ms: u64| {
+        // The attributes are the drive's to say.
+        let bytes = (ms | 0xff << 48).to_le_bytes();
+        driver.port.memory().write(0x4000, &bytes).unwrap();
+        driver.admin(SET, 0, &[TIMESTAMP]).expect("Set Features");
+    };
+    pass(&mut driver, 1500);
+    assert_eq!(get(&mut driver, 0), (1500, 0), "since power on");
+    set(&mut driver, 1_700_000_000_000);
+    assert_eq!(get(&mut driver, 0), (1_700_000_000_000, 2), "by the host");
+    pass(&mut driver, 2345);
+    assert_eq!(get(&mut driver, 0), (1_700_000_002_345, 2));
+    assert_eq!(get(&mut driver, 1 << 8), (0, 0), "at first");
+    set(&mut driver, (1 << 48) - 1);
+    pass(&mut driver, 3);
+    assert_eq!(get(&mut driver, 0), (2, 2), "48 bits");
+    driver.enable();
+    pass(&mut driver, 7);
+    assert_eq!(get(&mut driver, 0), (7, 0), "since the reset");
+}
+
+/// Values that mean nothing, or nothing here, were taken, and given back.
+#[test]
+fn what_is_reserved_or_not_there_is_refused() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    let refused = Err(Status::INVALID_FIELD.with_more());
+    // Non-operational power state permissive mode, which CTRATT has not.
+    assert_eq!(driver.admin(SET, 0, &[0x11, 1]), refused);
+    assert_eq!(driver.admin(SET, 0, &[0x11, 0]), Ok(0));
+    for (feature, dword11) in [
+        (9, 64),
+        (9, 0xffff),
+        (THRESHOLD, 2 << 20),
+        (THRESHOLD, 3 << 20),
+        (THRESHOLD, 9 << 16),
+        (THRESHOLD, 15 << 16),
+    ] {
+        assert_eq!(driver.admin(GET, 0, &[feature, dword11]), refused);
+    }
+    assert_eq!(driver.admin(GET, 0, &[9, 63]), Ok(63));
+    // A threshold says which it is, before it is set and after.
+    for (which, kelvin) in [(0, 343), (UNDER, 0), (1 << 16, 343), (UNDER | 2 << 16, 0)] {
+        let before = driver.admin(GET, 0, &[THRESHOLD, which]);
+        assert_eq!(before, Ok(which | kelvin));
+        driver
+            .admin(SET, 0, &[THRESHOLD, which | 300])
+            .expect("a threshold");
+        let after = driver.admin(GET, 0, &[THRESHOLD, which]);
+        assert_eq!(after, Ok(which | 300));
+    }
+    // Bits of events that there are not ask for nothing.
+    driver.admin(SET, 0, &[EVENTS, u32::MAX]).expect("events");
+    assert_eq!(get(&mut driver, EVENTS), 0x33f);
+    // Each byte of Host Behavior Support is 0 or 1.
+    for (at, value, ends) in [
+        (0, 1, Ok(0)),
+        (0, 2, refused),
+        (1, 2, refused),
+        (2, 255, refused),
+    ] {
+        let mut bytes = [0; 512];
+        bytes[at] = value;
+        driver.port.memory().write(0x4000, &bytes).unwrap();
+        assert_eq!(driver.admin(SET, 0, &[0x16]), ends, "{value} at {at}");
+    }
+}
+
+/// A request for an event, which waits.
+fn ask(driver: &mut Driver<Simulated<'_>>) {
+    let asks = CommandId(driver.free_command(0));
+    driver.submit(0, SubmissionEntry::new(0xc, asks, NamespaceId::NONE));
+    driver.port.wait();
+}
+
+/// Sets a feature, and returns what a request for an event that waits has heard by then.
+fn hears(driver: &mut Driver<Simulated<'_>>, feature: u32, value: u32) -> Option<u64> {
+    let sets = CommandId(driver.free_command(0));
+    let entry = SubmissionEntry::new(SET, sets, NamespaceId::NONE).with_dword(10, feature);
+    driver.submit(0, entry.with_dword(11, value));
+    let mut ended = Vec::new();
+    for _ in 0..10 {
+        driver.port.wait();
+        ended.extend(driver.reap(0));
+    }
+    assert!(ended.iter().any(|(command, _)| *command == sets.0));
+    let mut events = ended.into_iter().filter(|(of, _)| *of != sets.0);
+    events.next().map(|(_, outcome)| outcome.result)
+}
+
+/// A host that asked too late, or anew after a reset, heard nothing of what held already.
+#[test]
+fn what_holds_as_the_host_begins_to_ask_for_it_is_an_event() {
+    let (hot, reliability) = (Some(0x0002_0101), Some(0x0002_0001));
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    ask(&mut driver);
+    assert_eq!(hears(&mut driver, THRESHOLD, 300), None, "not asked for");
+    assert_eq!(hears(&mut driver, EVENTS, 0x3d), None, "of other warnings");
+    assert_eq!(hears(&mut driver, EVENTS, 2), hot);
+    driver.log(2, 512);
+    ask(&mut driver);
+    assert_eq!(hears(&mut driver, EVENTS, 3), None, "it was asked for");
+    let due = lodger_serve::faults::parse_act("read-only").expect("an act");
+    assert!(driver.port.controller.act(due));
+    driver.port.wait();
+    assert_eq!(hears(&mut driver, EVENTS, 0xa), reliability);
+    // A reset takes away what was asked for, and it is asked for anew.
+    driver.enable();
+    ask(&mut driver);
+    assert_eq!(hears(&mut driver, THRESHOLD, 300), None);
+    assert_eq!(hears(&mut driver, EVENTS, 8), reliability);
+    driver.log(2, 512);
+    driver
+        .admin(SET, 0, &[SAVE | EVENTS, 8])
+        .expect("asked for after resets, too");
+    driver.enable();
+    ask(&mut driver);
+    driver.port.wait();
+    let told = driver.reap(0).pop().map(|(_, outcome)| outcome.result);
+    assert_eq!(told, reliability);
+}

@@ -335,6 +335,11 @@ fn a_namespace_is_made_where_it_fits() {
     delete(&mut driver, 1).expect("deleted");
     // Blocks of 4 KiB, and shared, as far as one controller goes.
     let mut data = wanted(256, 1);
+    data[30] = 0xff;
+    is(
+        told(&mut driver, MANAGE, 0, 0, &data),
+        Status::INVALID_FIELD,
+    );
     data[30] = 1;
     assert_eq!(told(&mut driver, MANAGE, 0, 0, &data), Ok(1));
     let page = driver.identify(0x11, 1);
@@ -495,7 +500,8 @@ fn drives_that_do_not_say_how_many_they_can_have_keep_those_they_are_made_with()
     let mut driver = start(&managed(), &[4 * MIB, MIB], &ram);
     let effects = driver.log(5, 4096);
     // Supported; which namespaces there are changes (NIC), on which hosts look again.
-    assert_eq!(number(&effects, 4 * 0x15, 4), 1 | 1 << 3);
+    // Its scope is the subsystem.
+    assert_eq!(number(&effects, 4 * 0x15, 4), 1 | 1 << 3 | 1 << 25);
     let settings = Settings {
         namespaces_bytes: vec![MIB; 5],
         ..Settings::default()

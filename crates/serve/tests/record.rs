@@ -329,3 +329,35 @@ fn calls_of_the_byte_window_are_a_doubt() {
     let replayed = replay::replay(&config, recording, "file", &mut ()).expect("a replay");
     assert_eq!(replayed.doubts, [Doubt::Window]);
 }
+
+/// They were recorded as reads, whose data goes to the host.
+#[test]
+fn verify_and_compare_are_done_again_as_what_they_were() {
+    let (ram, file) = (ram(), File::default());
+    let sets = [SETS[0], SETS[1], ("link.pcie", "1.0 x1")];
+    let mut driver = late(&spec(&sets), &ram, &file, 4);
+    driver.enable();
+    driver.create_queues(1);
+    for round in 0..40 {
+        // Write, compare, read, verify.
+        let opcode = [1, 5, 2, 0xc][round % 4];
+        let entry = driver.entry(1, opcode, round as u64 / 4 * 64, 64);
+        driver.run(1, entry).expect("zeros are zeros");
+    }
+    let controller = &mut driver.port.inner.controller;
+    controller.end_record().expect("written");
+    let moved = |of: &lodger_core::observe::Counters| {
+        let bytes = (of.link_to_host_bytes, of.link_from_host_bytes);
+        (bytes, of.host_read_bytes)
+    };
+    let live = moved(&controller.device().counters());
+    let replayed = again(&file.bytes(), &sets, 1);
+    assert_eq!(replayed.first_difference, None);
+    assert!(replayed.is_same && replayed.compared == 40);
+    assert_eq!(moved(&replayed.result.counters), live);
+    let data = 10 * 64 * 512;
+    let ((to_host, from_host), _) = live;
+    assert!((data..2 * data).contains(&to_host), "{to_host}: reads");
+    let both = 2 * data..3 * data;
+    assert!(both.contains(&from_host), "{from_host}");
+}

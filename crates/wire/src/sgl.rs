@@ -167,7 +167,9 @@ impl<M: GuestMemory> SglRegions<M> {
         if !self.is_at_end() {
             return Err(Status::SGL_COUNT_INVALID);
         }
-        if to.bytes == 0 || !(to.bytes as usize).is_multiple_of(BYTES) {
+        // Segments begin at multiples of 8 (§4.1.2).
+        let is_whole = to.bytes > 0 && (to.bytes as usize).is_multiple_of(BYTES);
+        if !is_whole || !to.address.is_multiple_of(8) {
             return Err(Status::SGL_SEGMENT_INVALID);
         }
         if to.address.checked_add(u64::from(to.bytes) - 1).is_none() {

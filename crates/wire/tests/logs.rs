@@ -105,14 +105,21 @@ fn what_is_supported_says_so() {
         let at = 1024 * queue + 4 * code;
         u32::from_le_bytes(effects[at..at + 4].try_into().unwrap())
     };
-    assert_eq!(at(0, 0x06), 1, "identify");
-    assert_eq!(at(0, 0x80), 1 << 16 | 0b111, "format");
-    assert_eq!(at(0, 0x0d), 0b1011, "namespace management");
-    assert_eq!(at(0, 0x15), 0b1001, "namespace attachment");
+    // With their scopes, which LPA bit 5 promises.
+    let (namespace, controller, subsystem) = (1 << 20, 1 << 21, 1 << 25);
+    assert_eq!(at(0, 0x06), controller | 1, "identify");
+    assert_eq!(at(0, 0x80), namespace | 1 << 16 | 0b111, "format");
+    assert_eq!(at(0, 0x0d), subsystem | 0b1011, "namespace management");
+    assert_eq!(at(0, 0x15), subsystem | 0b1001, "namespace attachment");
     assert_eq!(at(0, 0x19), 0, "directives");
-    assert_eq!((at(0, 0xc1), at(0, 0xc2)), (1, 0));
-    assert_eq!(at(1, 1), 0b11, "write");
-    assert_eq!((at(1, 0x81), at(1, 0x19)), (1, 0));
+    assert_eq!((at(0, 0xc1), at(0, 0xc2)), (controller | 1, 0));
+    assert_eq!(at(1, 1), namespace | 0b11, "write");
+    assert_eq!((at(1, 0x81), at(1, 0x19)), (namespace | 1, 0));
+    assert_eq!(
+        pages[4 * 0x13],
+        1,
+        "management commands, of which there are none"
+    );
     assert_eq!(feature_effects([FeatureId::HostMemoryBuffer])[4 * 0xd], 1);
 }
 

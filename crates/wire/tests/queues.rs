@@ -344,10 +344,11 @@ fn a_controller_that_polls_is_never_rung_for_one_that_sleeps_is() {
         shadows.stay_awake(ID, kind, seen, &memory).unwrap();
         assert!(!needs_event(event(), seen.wrapping_add(1), seen));
         memory.store_u32(0x1008, seen.into()).unwrap();
-        assert_eq!(shadows.sleep(ID, kind, seen, &memory), Ok(None));
+        let at = (seen, u32::from(seen));
+        assert_eq!(shadows.sleep(ID, kind, at, &memory), Ok(None));
         assert!(needs_event(event(), seen.wrapping_add(1), seen));
         memory.store_u32(0x1008, u32::from(seen) + 1).unwrap();
-        let awake = shadows.sleep(ID, kind, seen, &memory);
+        let awake = shadows.sleep(ID, kind, at, &memory);
         assert_eq!(awake, Ok(Some(u32::from(seen) + 1)));
     }
 }

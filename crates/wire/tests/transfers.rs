@@ -167,6 +167,8 @@ fn every_error_of_a_scatter_gather_list_has_its_status() {
     let segment = Err(Status::SGL_SEGMENT_INVALID);
     assert_eq!(sgl(last(0), &[], 512), segment);
     assert_eq!(sgl(descriptor(0x30, 0x1000, 24), &[block], 512), segment);
+    let askew = sgl(descriptor(0x30, 0xffc, 16), &[block], 512);
+    assert_eq!(askew, segment, "at no multiple of 8");
     assert_eq!(
         sgl(last(2), &[block, last(1)], 1024),
         segment,
@@ -181,7 +183,7 @@ fn every_error_of_a_scatter_gather_list_has_its_status() {
     );
     let outside = descriptor(0x30, 0x20_0000, 16);
     assert_eq!(sgl(outside, &[], 512), Err(Status::DATA_TRANSFER_ERROR));
-    let beyond = descriptor(0x30, u64::MAX - 14, 32);
+    let beyond = descriptor(0x30, u64::MAX - 15, 32);
     assert_eq!(sgl(beyond, &[], 512), Err(Status::DATA_TRANSFER_ERROR));
 }
 

@@ -6,19 +6,24 @@
 //! A file is a head and records. A record is a byte, with its kind below and a parameter above, the time since the one
 //! before, and its fields; numbers are LEB128: seven bits a byte, the lowest first, the highest bit set where more follow.
 
-use lodger_core::{Op, Request, Status};
+use lodger_core::{Op, Purpose, Request, Status};
 use std::io::{self, BufRead, Write};
 
 /// How a recording begins.
 pub const MAGIC: [u8; 8] = *b"LODGREC\n";
 /// The form's version. What an older one cannot say makes a new one.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+/// The first, whose reads all went to the host: those that verify and compare as well.
+const VERSION_MIN: u8 = 1;
 /// Longest name in a head, bytes.
 const NAME_BYTES_MAX: u64 = 1024;
 /// No recording is longer: 200 days, as simulations.
 const TIME_PS_MAX: u64 = 200 * 24 * 3600 * 1_000_000_000_000;
 const SECTOR_BYTES: u64 = 512;
 const FUA: u8 = 4;
+/// Reads that do not go to the host, in place of kind of command and FUA.
+const VERIFY: u8 = 8;
+const COMPARE: u8 = 9;
 
 // Kinds of records.
 const END: u8 = 0;
@@ -61,8 +66,9 @@ pub enum Doubt {
 /// Something that entered the drive, or left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A command, whose doorbell is rung. The first is number 0, the next 1, and so on. Its tag is 0.
-    Command(Request),
+    /// A command, whose doorbell is rung, and what becomes of what it reads. The first is number 0, the next 1, and so on. Its tag
+    /// is 0.
+    Command(Request, Purpose),
     /// The host takes a completion.
     Taken {
         /// The command's number.
@@ -166,7 +172,9 @@ impl<W: Write> Writer<W> {
         let bytes = &mut self.scratch;
         bytes.clear();
         let (kind, parameter) = match &recorded.event {
-            Event::Command(request) => {
+            Event::Command(_, Purpose::Verify) => (COMMAND, VERIFY),
+            Event::Command(_, Purpose::Compare) => (COMMAND, COMPARE),
+            Event::Command(request, Purpose::Deliver) => {
                 let fua = if request.fua { FUA } else { 0 };
                 (COMMAND, place(&OPS, &request.op) | fua)
             }
@@ -186,7 +194,7 @@ impl<W: Write> Writer<W> {
         put_number(recorded.at_ps.saturating_sub(self.at_ps), bytes);
         self.at_ps = self.at_ps.max(recorded.at_ps);
         match recorded.event {
-            Event::Command(request) => {
+            Event::Command(request, _) => {
                 put_number(request.queue.into(), bytes);
                 if request.op != Op::Flush {
                     put_number(request.offset_bytes / SECTOR_BYTES, bytes);
@@ -230,7 +238,7 @@ pub enum ReadError {
     #[error("it is no recording of a live drive")]
     NotOne,
     /// Of another version.
-    #[error("it has version {0}, and this is for version {VERSION}")]
+    #[error("it has version {0}, and this is for versions up to {VERSION}")]
     Version(u8),
     /// Nonsense.
     #[error("byte {at}: {what}")]
@@ -295,7 +303,7 @@ impl<R: BufRead> Reader<R> {
             return Err(ReadError::NotOne);
         }
         let [version] = self.bytes()?;
-        if version != VERSION {
+        if !(VERSION_MIN..=VERSION).contains(&version) {
             return Err(ReadError::Version(version));
         }
         let [precondition] = self.bytes()?;
@@ -393,7 +401,7 @@ impl<R: BufRead> Reader<R> {
         self.at_ps = at_ps;
         let event = match (kind, parameter) {
             (END, 0) => Event::End,
-            (COMMAND, 0..8) => self.command(parameter)?,
+            (COMMAND, 0..=COMPARE) => self.command(parameter)?,
             (TAKEN, _) if usize::from(parameter) < STATUSES.len() => {
                 let command = self.earlier()?;
                 let late_ps = self.number()?;
@@ -427,7 +435,14 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn command(&mut self, parameter: u8) -> Result<Event, ReadError> {
-        let op = OPS[usize::from(parameter & 3)];
+        let (op, fua, purpose) = match parameter {
+            VERIFY => (Op::Read, false, Purpose::Verify),
+            COMPARE => (Op::Read, false, Purpose::Compare),
+            _ => {
+                let op = OPS[usize::from(parameter & 3)];
+                (op, parameter & FUA != 0, Purpose::Deliver)
+            }
+        };
         let queue = self.number()?;
         let queue = u16::try_from(queue).map_err(|_| self.malformed("there is no such queue"))?;
         let mut range = [0; 2];
@@ -438,157 +453,17 @@ impl<R: BufRead> Reader<R> {
             }
         }
         self.commands += 1;
-        Ok(Event::Command(Request {
+        let request = Request {
             tag: 0,
             queue,
             op,
-            fua: parameter & FUA != 0,
+            fua,
             offset_bytes: range[0],
             length_bytes: range[1],
-        }))
+        };
+        Ok(Event::Command(request, purpose))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Random enough (SplitMix64).
-    struct Rng(u64);
-
-    impl Rng {
-        fn new(seed: u64) -> Self {
-            Rng(seed)
-        }
-
-        fn below(&mut self, limit: u32) -> u32 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            ((((mixed ^ (mixed >> 31)) >> 32) * u64::from(limit)) >> 32) as u32
-        }
-    }
-
-    fn head() -> Head {
-        Head {
-            seed: 7,
-            precondition: 1,
-            drive_digest: digest("tiny"),
-            drive: "Tiny ü".to_owned(),
-            by: "1.2.3".to_owned(),
-        }
-    }
-
-    fn any(rng: &mut Rng, at_ps: u64, commands: &mut u64) -> Event {
-        match rng.below(6) {
-            0 if *commands > 0 => Event::Taken {
-                command: u64::from(rng.below(*commands as u32)),
-                arrived_ps: at_ps - u64::from(rng.below(1000)).min(at_ps),
-                status: STATUSES[rng.below(5) as usize],
-            },
-            1 => Event::HostMemory(u64::from(rng.below(u32::MAX)) << rng.below(32)),
-            2 => [Event::Shutdown, Event::Ran, Event::Doubt(Doubt::Past)][rng.below(3) as usize],
-            _ => {
-                *commands += 1;
-                let op = OPS[rng.below(4) as usize];
-                let number = |rng: &mut Rng| match op {
-                    Op::Flush => 0,
-                    _ => u64::from(rng.below(u32::MAX)) * SECTOR_BYTES,
-                };
-                Event::Command(Request {
-                    tag: 0,
-                    queue: rng.below(64) as u16,
-                    op,
-                    fua: rng.below(2) == 0,
-                    offset_bytes: number(rng),
-                    length_bytes: number(rng),
-                })
-            }
-        }
-    }
-
-    fn written(events: &[Recorded]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut writer = Writer::new(&mut bytes, &head()).unwrap();
-        for event in events {
-            writer.put(event).unwrap();
-        }
-        bytes
-    }
-
-    fn drawn(seed: u64) -> Vec<Recorded> {
-        let (mut rng, mut at_ps, mut commands) = (Rng::new(seed), 0, 0);
-        let mut events: Vec<Recorded> = (0..200)
-            .map(|_| {
-                at_ps += u64::from(rng.below(u32::MAX)) * u64::from(rng.below(1000));
-                let event = any(&mut rng, at_ps, &mut commands);
-                Recorded { at_ps, event }
-            })
-            .collect();
-        let event = Event::End;
-        events.push(Recorded { at_ps, event });
-        events
-    }
-
-    #[test]
-    fn what_is_written_is_read_and_cuts_are_seen() {
-        for seed in 0..20 {
-            let events = drawn(seed);
-            let bytes = written(&events);
-            let mut reader = Reader::new(&bytes[..]).unwrap();
-            assert_eq!(*reader.head(), head());
-            for event in &events {
-                assert_eq!(reader.next_event().unwrap(), Some(*event));
-            }
-            assert_eq!(reader.next_event().unwrap(), None);
-            assert!(!reader.is_cut());
-            let head_bytes = written(&[]).len();
-            for end in 0..bytes.len() - 1 {
-                let reader = Reader::new(&bytes[..end]);
-                assert_eq!(reader.is_ok(), end >= head_bytes, "{end}");
-                let Ok(mut reader) = reader else { continue };
-                while reader.next_event().unwrap().is_some() {}
-                assert!(reader.is_cut());
-            }
-        }
-    }
-
-    #[test]
-    fn nonsense_is_refused_with_its_place() {
-        let bytes = written(&drawn(1));
-        let mut rng = Rng::new(5);
-        let mut refused = 0;
-        for _ in 0..2000 {
-            let mut bytes = bytes.clone();
-            for _ in 0..=rng.below(3) {
-                let at = rng.below(bytes.len() as u32) as usize;
-                bytes[at] = rng.below(256) as u8;
-            }
-            let Ok(mut reader) = Reader::new(&bytes[..]) else {
-                refused += 1;
-                continue;
-            };
-            loop {
-                match reader.next_event() {
-                    Ok(Some(_)) => {}
-                    Ok(None) => break,
-                    Err(error) => {
-                        assert!(error.to_string().starts_with("byte "), "{error}");
-                        refused += 1;
-                        break;
-                    }
-                }
-            }
-        }
-        assert!(refused > 200, "{refused}");
-        let mut other = bytes.clone();
-        other[8] = 9;
-        assert!(matches!(
-            Reader::new(&other[..]),
-            Err(ReadError::Version(9))
-        ));
-        assert!(matches!(
-            Reader::new(&b"LODGREC "[..]),
-            Err(ReadError::NotOne)
-        ));
-    }
-}
+mod tests;

@@ -285,7 +285,7 @@ fn serve<F: FrontEnd>(
     }
     unused.keep();
     let report = server
-        .run(interrupt::requested)
+        .run_and_warn(interrupt::requested, |text| streams.warning(text))
         .map_err(|error| Error::failed(error.to_string()))?;
     interrupt::follow();
     let recorded = server.controller_mut().end_record();

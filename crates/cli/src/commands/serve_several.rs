@@ -35,13 +35,14 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
         serve::warn_of(&place.spec, streams);
     }
     let is_over = AtomicBool::new(false);
+    let (warn, warnings) = channel();
     let reports = thread::scope(|scope| {
         let started: Vec<_> = (places.iter())
             .map(|place| {
                 let (tell, hear) = channel();
-                let is_over = &is_over;
+                let (is_over, warn) = (&is_over, warn.clone());
                 let serving = scope.spawn(move || {
-                    let report = serve_one(args, place, &tell, is_over);
+                    let report = serve_one(args, place, (&tell, &warn), is_over);
                     // One that fails takes the others with it: the machine they are for would miss it.
                     is_over.fetch_or(report.is_err(), Ordering::Relaxed);
                     report
@@ -49,8 +50,13 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
                 (serving, hear)
             })
             .collect();
+        drop(warn);
         let (threads, hears): (Vec<_>, Vec<_>) = started.into_iter().unzip();
         greet(&hears, streams);
+        // Until the last of them has ended.
+        for warning in warnings {
+            streams.warning(&warning);
+        }
         let ended = threads.into_iter().map(|serving| serving.join());
         ended
             .map(|report| report.expect("a drive that ends, ends with a report"))
@@ -125,7 +131,7 @@ fn greet(hears: &[Receiver<Started>], streams: &mut Streams<'_>) {
 fn serve_one(
     args: &ServeArgs,
     place: &Place<'_>,
-    tell: &Sender<Started>,
+    (tell, warn): (&Sender<Started>, &Sender<String>),
     is_over: &AtomicBool,
 ) -> Result<Report, Error> {
     let front = VfioUser::new(&place.spec, &place.settings, place.socket);
@@ -145,6 +151,12 @@ fn serve_one(
     }
     // Nobody hears it if another drive has failed.
     let _ = tell.send(started);
-    let report = server.run(|| interrupt::requested() || is_over.load(Ordering::Relaxed));
+    let socket = place.socket.display();
+    let report = server.run_and_warn(
+        || interrupt::requested() || is_over.load(Ordering::Relaxed),
+        |text| {
+            let _ = warn.send(format!("{} at {socket}: {text}", place.name));
+        },
+    );
     report.map_err(|error| Error::failed(error.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use super::SECTOR_BYTES;
 use crate::ids::{CommandId, Lpn, Maybe, Ppn, TranslationPage};
-use crate::request::{Request, Status};
+use crate::request::{Purpose, Request, Status};
 use crate::slab::{Linked, Slab};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub(super) struct Command {
     /// The controller has taken another command in its place.
     pub(super) has_left: bool,
     pub(super) status: Status,
+    /// What becomes of what it reads. Only live hosts ask for something else than data, and their drives are not saved.
+    #[serde(skip)]
+    pub(super) purpose: Purpose,
 }
 
 /// A command with its payload.
@@ -107,7 +110,14 @@ impl Command {
             hpb_command: false,
             has_left: false,
             status,
+            purpose: Purpose::Deliver,
         }
+    }
+
+    /// Whether what it reads goes to the host.
+    #[inline]
+    pub(super) fn delivers(&self) -> bool {
+        self.purpose == Purpose::Deliver
     }
 
     /// First logical page.

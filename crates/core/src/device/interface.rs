@@ -10,7 +10,7 @@ use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::engine::EventKind;
 use crate::ids::{CommandId, Lpn};
 use crate::observe::{Part, Tracer};
-use crate::request::{EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError};
+use crate::request::{EntryId, EntryInfo, Op, Purpose, Request, Status, WindowCall, WindowError};
 use crate::spec::DriveSpec;
 use crate::transport::SubmissionQueues;
 use crate::transport::bar::Packet;
@@ -130,6 +130,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[must_use]
     pub fn payload_mut(&mut self, command: CommandId) -> &mut C::Payload {
         &mut self.commands[command].payload
+    }
+
+    /// What becomes of what an enqueued command reads, if it is not to go to the host. To be said before it is rung.
+    pub fn read_for(&mut self, command: CommandId, purpose: Purpose) {
+        self.commands[command].purpose = purpose;
     }
 
     #[inline]

@@ -1,12 +1,52 @@
 //! What a read is put together from: runs of slots on flash, and pieces from memory.
 
 use super::Command;
+use super::board::Board;
 use crate::controller::{ReadCache, WriteBuffer};
+use crate::engine::EventKind;
 use crate::ftl::Ftl;
-use crate::ids::{Lpn, Ppn};
+use crate::ids::{CommandId, Lpn, Ppn};
 use crate::memory::TIERS;
 use crate::nand::{Place, SlotMask, slot_mask};
+use crate::observe::Tracer;
+use crate::request::Purpose;
 use crate::spec::Tier;
+
+/// When data that a read has brought is where it is to be: with the host, if it goes there.
+#[inline]
+pub(super) fn settled_ps<T: Tracer>(
+    board: &mut Board<T>,
+    id: CommandId,
+    command: &Command,
+    bytes: u64,
+) -> u64 {
+    if command.window_io {
+        return board.protected_ps(bytes);
+    }
+    if !command.delivers() {
+        return board.engine.now().ps();
+    }
+    if T::ON {
+        let wire_ps = board.link.wire_ps(bytes);
+        board.engine.tracer.sends(id, wire_ps);
+    }
+    board.link.write(board.engine.now(), bytes)
+}
+
+/// A read that compares asks for the host's data, which it waits for as for its own.
+#[inline]
+pub(super) fn ask_for_other_side<T: Tracer>(
+    board: &mut Board<T>,
+    id: CommandId,
+    command: &mut Command,
+) {
+    if command.purpose == Purpose::Compare {
+        command.pending += 1;
+        let now = board.engine.now();
+        let at_ps = board.link.read(now, command.request.length_bytes);
+        board.engine.schedule(at_ps, EventKind::PartReady, id);
+    }
+}
 
 /// A flash read being put together: neighbouring slots of one group.
 pub(super) struct Run {

@@ -2,7 +2,8 @@
 
 use super::command::ToldByHost;
 use super::pieces::{
-    FromMemory, PIECE_BYTES, Run, is_at_hand, pieces, read_cache_serves, to_be_read_ahead,
+    FromMemory, PIECE_BYTES, Run, ask_for_other_side, is_at_hand, pieces, read_cache_serves,
+    settled_ps, to_be_read_ahead,
 };
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
@@ -144,6 +145,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         // One thing pending until everything has been started, so that it cannot finish early.
         self.commands[id].pending = 1;
+        ask_for_other_side(&mut self.board, id, &mut self.commands[id]);
         if command.missed == 0 {
             self.read_pages(id, command.first_lpn(), command.end_lpn());
         } else {
@@ -502,7 +504,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Cached or buffered data in host memory goes to a command's pages.
     fn send_from_host(&mut self, id: CommandId, bytes: u64) {
-        if self.hmb_path.has_dma() {
+        if self.hmb_path.has_dma() && self.commands[id].delivers() {
             let at_ps = self.hmb_path.copy_out(&mut self.board, bytes);
             self.commands[id].pending += 1;
             self.board.engine.schedule(at_ps, EventKind::PartReady, id);
@@ -532,18 +534,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.end_part(id);
     }
 
-    /// Sends read data to the host.
+    /// Sends read data to the host, if it is for the host.
     #[inline]
     fn send(&mut self, id: CommandId, bytes: u64) {
-        let end_ps = if self.commands[id].window_io {
-            self.board.protected_ps(bytes)
-        } else {
-            if T::ON {
-                let wire_ps = self.board.link.wire_ps(bytes);
-                self.board.engine.tracer.sends(id, wire_ps);
-            }
-            self.board.link.write(self.board.engine.now(), bytes)
-        };
+        let end_ps = settled_ps(&mut self.board, id, &self.commands[id], bytes);
         let command = &mut self.commands[id];
         command.data_end_ps = command.data_end_ps.max(end_ps);
     }
@@ -567,7 +561,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             (Cause::Host, _) => {
                 let (command, bytes) = (CommandId(op.owner), u64::from(op.link_bytes));
                 let kept_in_host = self.keep_in_read_cache(&op);
-                if kept_in_host > 0 && self.hmb_path.has_dma() {
+                let by_dma = self.hmb_path.has_dma() && self.commands[command].delivers();
+                if kept_in_host > 0 && by_dma {
                     self.board.engine.tracer.adopt(command, now_ps);
                     // The command's pages get it from host memory, so that it crosses the link once.
                     let board = &mut self.board;

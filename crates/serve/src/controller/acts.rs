@@ -11,7 +11,6 @@ use super::wipe::SavedWipe;
 use crate::faults::{Act, Due, Event, TouchWhere};
 use lodger_core::device::DumpOutcome;
 use lodger_wire::QueueId;
-use lodger_wire::command::feature::FeatureId;
 use lodger_wire::event::AsyncEvent;
 use lodger_wire::log::CriticalWarning;
 use lodger_wire::memory::GuestMemory;
@@ -306,8 +305,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// A warning of the health page; the host is told if it has asked for that (Base 2.0 §5.27.1.8).
     pub(super) fn warn(&mut self, warning: CriticalWarning, event: AsyncEvent) {
-        let asked = self.features.dword(FeatureId::AsyncEvents, 0);
-        if asked & warning as u32 != 0 {
+        if self.features.warnings_asked_for() & warning as u8 != 0 {
             self.events.add(event);
         }
     }

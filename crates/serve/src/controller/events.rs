@@ -4,7 +4,7 @@ use super::Controller;
 use super::queues::Queues;
 use lodger_wire::entry::Outcome;
 use lodger_wire::event::AsyncEvent;
-use lodger_wire::log::LogId;
+use lodger_wire::log::{CriticalWarning, LogId};
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::{Permit, SetAside};
 use lodger_wire::status::Status;
@@ -97,6 +97,29 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Asynchronous Event Request (§5.2).
     pub(super) fn request_event(&mut self, permit: Permit) -> Result<(), (Permit, Status)> {
         self.events.request(permit, &mut self.queues)
+    }
+
+    /// Warnings that hold as the host begins to ask for them are told at once (Base 2.0 §5.27.1.8), to one that has reset the
+    /// controller, too, as of what happened before it hears nothing. `asked_before`: bits of those it had asked for already.
+    pub(super) fn tell_what_holds(&mut self, asked_before: u8) {
+        let enabled = self.features.warnings_asked_for() & !asked_before;
+        if enabled == 0 {
+            return;
+        }
+        let holds = self.health().critical_warning & enabled;
+        let told = [
+            (CriticalWarning::Spare, AsyncEvent::Spare),
+            (CriticalWarning::Temperature, AsyncEvent::Temperature),
+            (CriticalWarning::Reliability, AsyncEvent::Reliability),
+            (CriticalWarning::ReadOnly, AsyncEvent::Reliability),
+            (CriticalWarning::Backup, AsyncEvent::Reliability),
+            (CriticalWarning::PersistentMemory, AsyncEvent::Reliability),
+        ];
+        for (warning, event) in told {
+            if holds & warning as u8 != 0 {
+                self.events.add(event);
+            }
+        }
     }
 
     /// Events that somebody waits for.

@@ -2,11 +2,13 @@
 
 use super::identity::Identity;
 use super::queues::bit;
+use super::timestamp::HostClock;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
 use crate::faults::Event;
 use lodger_wire::NamespaceId;
 use lodger_wire::command::feature::{
-    Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
+    AsyncEvents, Feature, FeatureId, HostBehavior, NumberOfQueues, PowerTransition,
+    PowerTransitions, Switch,
 };
 use lodger_wire::command::{AdminCommand, GetFeatures, Parsed, Select, SetFeatures};
 use lodger_wire::entry::Outcome;
@@ -67,6 +69,7 @@ pub(super) struct Features {
     /// Whether writes end before they are in non-volatile memory.
     pub write_cache: bool,
     has_cache: bool,
+    clock: HostClock,
 }
 
 /// Whether a value can be kept over resets.
@@ -117,7 +120,7 @@ impl Features {
     }
 
     /// Power comes.
-    pub(super) fn restore(&mut self, saved: SavedValues) {
+    pub(super) fn restore(&mut self, saved: SavedValues, now_ps: u64) {
         let known = |code: u8| FeatureId::from_code(code).filter(|id| is_saveable(*id));
         let dwords = saved.dwords.into_iter();
         let data = saved.data.into_iter();
@@ -129,7 +132,7 @@ impl Features {
                 .filter_map(|(id, bytes)| Some((known(id)?, bytes)))
                 .collect(),
         };
-        self.reset();
+        self.reset(now_ps);
     }
 
     pub(super) fn new(has_cache: bool) -> Self {
@@ -138,12 +141,14 @@ impl Features {
             saved: Values::default(),
             write_cache: true,
             has_cache,
+            clock: HostClock::default(),
         }
     }
 
     /// A reset: what counts is what was saved (§5.27).
-    pub(super) fn reset(&mut self) {
+    pub(super) fn reset(&mut self, now_ps: u64) {
         self.current = self.saved.clone();
+        self.clock = HostClock::reset(now_ps);
         let cache = self.saved.dword(FeatureId::VolatileWriteCache, 0);
         self.write_cache = cache.is_none_or(|dword| dword & 1 == 1);
     }
@@ -156,6 +161,11 @@ impl Features {
     /// How many I/O queues there may be.
     pub(super) fn queues(&self) -> NumberOfQueues {
         NumberOfQueues::decode(self.dword(FeatureId::NumberOfQueues, 0))
+    }
+
+    /// Critical warnings of which the host wants to hear, their bits.
+    pub(super) fn warnings_asked_for(&self) -> u8 {
+        AsyncEvents(self.dword(FeatureId::AsyncEvents, 0)).critical_warnings()
     }
 
     /// A feature's data, if it was set.
@@ -245,6 +255,34 @@ fn check_transitions(bytes: &[u8], identity: &Identity) -> Result<(), Status> {
     Ok(())
 }
 
+/// Whether what a host says it understands is 0 or 1, as each of them is (§5.27.1.18).
+fn check_behavior(bytes: &[u8]) -> Result<(), Status> {
+    let whole = bytes.try_into().map_err(|_| Status::INVALID_FIELD)?;
+    let HostBehavior {
+        retry_delays,
+        telemetry_area_4,
+        more_formats,
+    } = HostBehavior::decode(whole);
+    match retry_delays.max(telemetry_area_4).max(more_formats) {
+        0 | 1 => Ok(()),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// Whether a feature has such a part: what a command selects of vectors and thresholds.
+fn check_part(id: FeatureId, dword11: u32) -> Result<(), Status> {
+    let there_is = match id {
+        FeatureId::InterruptVector => dword11 & 0xffff < u32::from(VECTORS),
+        // Two kinds of threshold; all sensors at once are for Set Features alone (§5.27.1.3).
+        FeatureId::TemperatureThreshold => dword11 >> 20 & 3 < 2 && dword11 >> 16 & 15 <= 8,
+        _ => true,
+    };
+    match there_is {
+        true => Ok(()),
+        false => Err(Status::INVALID_FIELD),
+    }
+}
+
 /// Whether a value can be set at all.
 fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
     let is_good = match feature {
@@ -252,6 +290,8 @@ fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
         Feature::VolatileWriteCache(_) => identity.has_volatile_cache,
         Feature::PowerManagement(power) => power.state < identity.power_states(),
         Feature::InterruptVector(vector) => vector.vector < VECTORS,
+        // Background work that needs more power: Identify says whether there is such a mode (CTRATT bit 1).
+        Feature::NonOperationalPower(Switch(true)) => identity.has_permissive_mode(),
         // What Identify says there is not.
         Feature::HostThermal(_) | Feature::SanitizeConfig(_) => false,
         Feature::ErrorRecovery(recovery) => !recovery.unwritten_is_error,
@@ -320,8 +360,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let mut bytes = [0; 512];
         let bytes = &mut bytes[..set.transfer().bytes as usize];
         data.read(&self.memory, self.page, bytes)?;
-        if id == FeatureId::AutonomousPowerState {
-            check_transitions(bytes, &self.identity)?;
+        match id {
+            FeatureId::AutonomousPowerState => check_transitions(bytes, &self.identity)?,
+            FeatureId::HostBehavior => check_behavior(bytes)?,
+            _ => {}
         }
         let mut feature = set.feature;
         if let Feature::NumberOfQueues(wanted) = feature {
@@ -337,9 +379,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if let Feature::VolatileWriteCache(Switch(is_on)) = feature {
             self.features.write_cache = is_on;
         }
+        let asked_before = self.features.warnings_asked_for();
         self.features.set(id, feature.dword(), bytes, set.save);
-        if id == FeatureId::TemperatureThreshold {
-            self.look_at_temperature();
+        if let (FeatureId::Timestamp, Ok(bytes)) = (id, (&*bytes).try_into()) {
+            self.features.clock = HostClock::set(bytes, self.device.now_ps());
+        }
+        match id {
+            FeatureId::TemperatureThreshold => self.look_at_temperature(),
+            FeatureId::AsyncEvents => self.tell_what_holds(asked_before),
+            _ => {}
         }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),
@@ -405,6 +453,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err(Status::INVALID_FIELD);
         }
         check_namespace(id, parsed.namespace, false, &self.identity)?;
+        check_part(id, get.dword11)?;
         if get.select == Select::Capabilities {
             let saveable = if is_saveable(id) { SAVEABLE } else { 0 };
             return Ok(Outcome::with_result(CHANGEABLE | saveable));
@@ -427,9 +476,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
             };
             dword = says;
             bytes.copy_from_slice(&attributes.encode());
+        } else if id == FeatureId::Timestamp && is_current {
+            bytes.copy_from_slice(&self.features.clock.get(self.device.now_ps()));
         } else if let Some(set) = values.data(id) {
             let length = bytes.len().min(set.len());
             bytes[..length].copy_from_slice(&set[..length]);
+        }
+        if id == FeatureId::TemperatureThreshold {
+            // Which threshold it is stands beside it, whether a host has set it or not.
+            dword = dword & 0xffff | Features::part_of(id, get.dword11);
         }
         if id == FeatureId::PowerManagement && is_current {
             // It may have gone elsewhere by itself.

@@ -312,6 +312,11 @@ impl Identity {
         })
     }
 
+    /// Whether it may work in the background in power states without I/O at the price of more power (CTRATT, NOPSPM).
+    pub(super) fn has_permissive_mode(&self) -> bool {
+        self.controller.number(controller::CTRATT) >> 1 & 1 == 1
+    }
+
     /// Blocks of all namespaces.
     #[must_use]
     pub fn used_blocks(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::payload::{Payload, Spare};
 use deallocate::Deallocations;
 use lodger_core::device::WindowSent;
 use lodger_core::ids::CommandId;
-use lodger_core::{Op, Request, Status as DriveStatus};
+use lodger_core::{Op, Purpose, Request, Status as DriveStatus};
 use lodger_wire::command::{Access, IoCommand, Parsed, WriteZeroes};
 use lodger_wire::entry::{Outcome, SubmissionEntry};
 use lodger_wire::memory::GuestMemory;
@@ -40,6 +40,17 @@ pub(super) enum Kind {
     /// Nothing more.
     #[default]
     Other,
+}
+
+impl Kind {
+    /// What becomes of what the drive reads for it.
+    fn purpose(self) -> Purpose {
+        match self {
+            Kind::Verify => Purpose::Verify,
+            Kind::Compare => Purpose::Compare,
+            _ => Purpose::Deliver,
+        }
+    }
 }
 
 /// A command of an I/O queue under way.
@@ -246,6 +257,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             IoCommand::Verify(access) => {
                 let range = namespace.place(access.range())?;
                 self.flights.flights[tag as usize].kind = Kind::Verify;
+                self.statistics.verified_bytes += range.1;
                 self.part(tag, queue, Op::Read, false, range);
             }
             IoCommand::WriteZeroes(zeroes) => self.write_zeroes(tag, queue, parsed, zeroes)?,
@@ -309,12 +321,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
         };
         let command = self.device.enqueue(request);
         *self.device.payload_mut(command) = payload;
+        let purpose = self.flights.flights[tag as usize].kind.purpose();
+        self.device.read_for(command, purpose);
         let flight = &mut self.flights.flights[tag as usize];
         flight.requests += 1;
         flight.only = (flight.requests == 1).then_some(command);
         let now_ps = self.device.now_ps();
         if let Some(recorder) = &mut self.recorder {
-            recorder.command(now_ps, command, request);
+            recorder.command(now_ps, command, (request, purpose));
         }
         self.device.ring(command, now_ps);
     }

@@ -101,6 +101,9 @@ struct Saved {
     reads: u64,
     writes: u64,
     read_bytes: u64,
+    /// Files of before did not count them.
+    #[serde(default)]
+    verified_bytes: u64,
     written_bytes: u64,
     errors: u64,
     power_cycles: u64,
@@ -207,11 +210,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         for (lpn, page) in std::mem::take(&mut found.protected) {
             self.put_back(lpn, page)?;
         }
-        self.features.restore(saved.features);
+        self.features.restore(saved.features, self.device.now_ps());
         self.statistics = Statistics {
             reads: saved.reads,
             writes: saved.writes,
             read_bytes: saved.read_bytes,
+            verified_bytes: saved.verified_bytes,
             written_bytes: saved.written_bytes,
             ..self.statistics
         };
@@ -347,6 +351,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             reads: self.statistics.reads,
             writes: self.statistics.writes,
             read_bytes: self.statistics.read_bytes,
+            verified_bytes: self.statistics.verified_bytes,
             written_bytes: self.statistics.written_bytes,
             errors: self.errors.count(),
             power_cycles: self.keeping.power_cycles,

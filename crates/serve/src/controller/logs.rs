@@ -13,7 +13,7 @@ use lodger_wire::layout::Short;
 use lodger_wire::log::{
     CriticalWarning, ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, answer,
     changed_namespaces, command_effects, counters_page, data_units, empty_self_test, error_page,
-    feature_effects, supported_pages,
+    feature_effects, management_effects, supported_pages,
 };
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
@@ -159,13 +159,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let ids = FeatureId::ALL.iter().copied();
                 feature_effects(ids.filter(|id| is_supported(*id))).to_vec()
             }
+            LogId::ManagementEffects => management_effects().to_vec(),
             LogId::Sanitize => self.sanitize_status().encode().to_vec(),
             LogId::OcpHealth => self.ocp_health().encode().to_vec(),
             LogId::Counters => self.counters(),
         }
     }
 
-    fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Health {
         let statistics = self.statistics;
         let wear = self.device.flash_age();
         let counters = self.device.counters();
@@ -184,6 +185,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
         let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
         let plight = self.health_of_plight();
+        // SMART counts the data of Verify, and not the command among those that read (NVM Command Set 1.0 §1.4).
+        let read_bytes = u128::from(statistics.read_bytes) + u128::from(statistics.verified_bytes);
         Health {
             critical_warning: plight.warnings | warnings,
             used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
@@ -194,7 +197,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             heavy_throttle_s: plight.hot_s,
             available_spare_percent: spare_percent,
             spare_threshold_percent: SPARE_THRESHOLD_PERCENT,
-            data_units_read: data_units(statistics.read_bytes.into()),
+            data_units_read: data_units(read_bytes),
             data_units_written: data_units(statistics.written_bytes.into()),
             read_commands: statistics.reads.into(),
             write_commands: statistics.writes.into(),

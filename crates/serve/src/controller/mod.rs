@@ -38,6 +38,7 @@ mod queues;
 mod record;
 mod region;
 mod time;
+mod timestamp;
 mod window;
 mod wipe;
 
@@ -172,12 +173,14 @@ pub struct Statistics {
     pub abandoned: u64,
     /// Controller-level resets.
     pub resets: u64,
-    /// Reads.
+    /// Reads and compares.
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// Bytes read by the host.
+    /// Their bytes.
     pub read_bytes: u64,
+    /// Bytes of Verify commands, which the host does not get.
+    pub verified_bytes: u64,
     /// Bytes written by the host.
     pub written_bytes: u64,
     /// Shutdowns that ended.
@@ -305,6 +308,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.page = enable.page;
         self.queues.start(enable);
         self.registers.ready();
+        // What was saved to be asked for.
+        self.tell_what_holds(0);
     }
 
     /// All that a reset takes away (Base 2.0 §3.7.2).
@@ -318,7 +323,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.wipe.stop();
         self.kept.stop();
         self.keeping.stop();
-        self.features.reset();
+        self.features.reset(self.device.now_ps());
         self.power.stop(self.device.now_ps());
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();

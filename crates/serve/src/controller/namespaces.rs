@@ -367,7 +367,8 @@ impl Namespaces {
         // There are no groups and no sets to choose from.
         let chosen =
             u64::from(new.access_group) | u64::from(new.nvm_set) | u64::from(new.endurance_group);
-        if new.size_blocks == 0 || new.capacity_blocks > new.size_blocks || chosen != 0 {
+        let is_known = new.sharing <= 1 && chosen == 0;
+        if new.size_blocks == 0 || new.capacity_blocks > new.size_blocks || !is_known {
             return Err(Status::INVALID_FIELD);
         }
         if new.capacity_blocks < new.size_blocks {

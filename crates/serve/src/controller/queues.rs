@@ -20,7 +20,7 @@ const QUEUES: usize = IO_QUEUES_MAX as usize + 1;
 #[derive(Debug)]
 struct Submission {
     queue: SubmissionQueue,
-    /// Its shadow doorbell as it was seen last.
+    /// Its shadow doorbell as it was seen last, even if its value cannot be.
     shadow: u32,
     /// Commands fetched and not complete.
     under_way: u32,
@@ -149,6 +149,18 @@ impl Queues {
         place.map_or(0, |submission| submission.queue.head())
     }
 
+    /// Where the host has come to in a submission queue.
+    fn tail(&self, queue: QueueId) -> u16 {
+        let place = self.submissions.get(index(queue)).and_then(Option::as_ref);
+        place.map_or(0, |submission| submission.queue.tail())
+    }
+
+    /// Where the host has come to in a completion queue.
+    fn taken(&self, queue: QueueId) -> u16 {
+        let place = self.completions.get(index(queue)).and_then(Option::as_ref);
+        place.map_or(0, |completion| completion.queue.head())
+    }
+
     /// What a command of a queue that was aborted ends with.
     pub(super) fn aborted(&self, queue: QueueId) -> Status {
         let place = self.submissions.get(index(queue)).and_then(Option::as_ref);
@@ -242,8 +254,9 @@ impl Queues {
                 submission.shadow = now;
                 if now != was {
                     self.set(queue, tail, now).into_iter().for_each(&mut wrong);
+                    let index = self.tail(queue);
                     // A page that is gone is the host's loss.
-                    let _ = shadows.stay_awake(queue, tail, now as u16, memory);
+                    let _ = shadows.stay_awake(queue, tail, index, memory);
                 }
             }
             let head = DoorbellKind::CompletionHead;
@@ -253,7 +266,8 @@ impl Queues {
                 completion.shadow = now;
                 if now != was {
                     self.set(queue, head, now).into_iter().for_each(&mut wrong);
-                    let _ = shadows.stay_awake(queue, head, now as u16, memory);
+                    let index = self.taken(queue);
+                    let _ = shadows.stay_awake(queue, head, index, memory);
                 }
             }
         }
@@ -266,7 +280,8 @@ impl Queues {
         };
         let mut may = true;
         for submission in self.submissions[1..self.end].iter().flatten() {
-            let (queue, seen) = (submission.queue.id(), submission.shadow as u16);
+            let queue = submission.queue.id();
+            let seen = (submission.queue.tail(), submission.shadow);
             let tail = DoorbellKind::SubmissionTail;
             may &= !matches!(shadows.sleep(queue, tail, seen, memory), Ok(Some(_)));
             // Without room for completions, the next command is waited for in vain.
@@ -274,7 +289,8 @@ impl Queues {
             if !submission.queue.is_empty()
                 && let Some(completion) = &self.completions[completions]
             {
-                let (queue, seen) = (completion.queue.id(), completion.shadow as u16);
+                let queue = completion.queue.id();
+                let seen = (completion.queue.head(), completion.shadow);
                 let head = DoorbellKind::CompletionHead;
                 may &= !matches!(shadows.sleep(queue, head, seen, memory), Ok(Some(_)));
             }

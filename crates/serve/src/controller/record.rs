@@ -5,7 +5,7 @@
 
 use super::Controller;
 use lodger_core::ids::CommandId;
-use lodger_core::{DriveSpec, Precondition, Request, Status};
+use lodger_core::{DriveSpec, Precondition, Purpose, Request, Status};
 use lodger_wire::memory::GuestMemory;
 use lodger_workload::live::{Doubt, Event, Head, Recorded, Writer, digest};
 use std::io::{self, Write};
@@ -53,14 +53,19 @@ impl Recorder {
         }
     }
 
-    pub(super) fn command(&mut self, at_ps: u64, command: CommandId, request: Request) {
+    pub(super) fn command(
+        &mut self,
+        at_ps: u64,
+        command: CommandId,
+        (request, purpose): (Request, Purpose),
+    ) {
         let index = command.0 as usize;
         if index >= self.numbers.len() {
             self.numbers.resize(index + 1, 0);
         }
         self.numbers[index] = self.next;
         self.next += 1;
-        self.put(at_ps, Event::Command(request));
+        self.put(at_ps, Event::Command(request, purpose));
     }
 
     pub(super) fn taken(

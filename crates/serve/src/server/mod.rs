@@ -121,6 +121,11 @@ pub trait FrontEnd {
     /// The controller was polled: clients are told what has come of it. Returns whether there was anything to do.
     fn polled(&mut self) -> bool;
 
+    /// Something that its user should know, in words, and does not hear of by other means.
+    fn warning(&mut self) -> Option<&'static str> {
+        None
+    }
+
     /// Looks at the sockets. Returns whether there was anything to do.
     fn look(&mut self) -> bool;
 
@@ -184,7 +189,19 @@ impl<F: FrontEnd> Server<F> {
     ///
     /// # Errors
     /// If the drive cannot be used, or there is no way to wait.
-    pub fn run(&mut self, mut stop: impl FnMut() -> bool) -> Result<Report, ServeError> {
+    pub fn run(&mut self, stop: impl FnMut() -> bool) -> Result<Report, ServeError> {
+        self.run_and_warn(stop, |_| {})
+    }
+
+    /// The same; what its user should know meanwhile goes to `warn`.
+    ///
+    /// # Errors
+    /// As [`Server::run`].
+    pub fn run_and_warn(
+        &mut self,
+        mut stop: impl FnMut() -> bool,
+        mut warn: impl FnMut(&str),
+    ) -> Result<Report, ServeError> {
         // A drive that has come back is as old as it was.
         self.clock.jump(self.front.controller().now_ps());
         let save_gap_ps = self.clock.ps_in(SAVE_EVERY);
@@ -203,6 +220,7 @@ impl<F: FrontEnd> Server<F> {
             {
                 (polls, pages) = (0, pages_now);
                 worked |= self.front.look();
+                self.front.warning().into_iter().for_each(&mut warn);
                 let front = &self.front;
                 if let Some(exporter) = &mut self.exporter {
                     exporter.look(|| metrics::page(front.controller(), front.clients()));

@@ -11,6 +11,10 @@ use std::path::Path;
 /// Clients that wait while another is there.
 const BACKLOG: usize = 4;
 
+/// Said once: each command of such a guest fails, and it hears no more of why than that.
+const NO_FILE: &str = "the guest uses memory that its client has lent without a file, which cannot be reached: what needs it fails; \
+    QEMU lends it with `share=on` at its memory (`-object memory-backend-memfd,id=mem,size=1G,share=on`)";
+
 /// A PCI function at a socket.
 #[allow(missing_debug_implementations)]
 pub struct VfioUser {
@@ -20,6 +24,7 @@ pub struct VfioUser {
     clients: u64,
     /// The last client is gone, and what it has asked for is not over.
     is_clearing: bool,
+    has_warned: bool,
 }
 
 impl VfioUser {
@@ -41,6 +46,7 @@ impl VfioUser {
             function,
             clients: 0,
             is_clearing: false,
+            has_warned: false,
         })
     }
 
@@ -96,6 +102,12 @@ impl FrontEnd for VfioUser {
             self.function.forget_memory();
         }
         false
+    }
+
+    fn warning(&mut self) -> Option<&'static str> {
+        let is_first = !self.has_warned && self.function.takes_no_file();
+        self.has_warned |= is_first;
+        is_first.then_some(NO_FILE)
     }
 
     fn look(&mut self) -> bool {

@@ -29,6 +29,8 @@ struct Areas {
     last: Cell<usize>,
     /// The function may not access it.
     is_closed: Cell<bool>,
+    /// An access has met memory that is lent without a file.
+    met_no_file: Cell<bool>,
 }
 
 /// The guest's memory. Clones are of the same memory.
@@ -105,6 +107,14 @@ impl GuestRam {
         self.0.is_closed.set(!is_open);
     }
 
+    /// Whether an access has met memory, since this was asked last, that a client has lent without a file. It has to be asked for
+    /// by messages (DMA_READ and DMA_WRITE of vfio-user), which is not done: such an access ends as if nothing were there.
+    /// Monitors lend device memory so, without harm; what a guest uses as memory is lent so by mistake.
+    #[must_use]
+    pub fn take_met_no_file(&self) -> bool {
+        self.0.met_no_file.take()
+    }
+
     /// Bytes that are there.
     #[must_use]
     pub fn mapped_bytes(&self) -> u64 {
@@ -143,7 +153,10 @@ impl GuestRam {
             };
             let within = at - area.address;
             let bytes = (area.bytes - within).min((length - done) as u64) as usize;
-            let mapping = area.mapping.as_ref().ok_or(error)?;
+            let Some(mapping) = &area.mapping else {
+                self.0.met_no_file.set(true);
+                return Err(error);
+            };
             if !access(mapping, within, done..done + bytes) {
                 return Err(error);
             }

@@ -238,6 +238,11 @@ impl NvmeFunction {
         self.has_old_window = self.renew_window().is_err();
     }
 
+    /// Whether the guest has had the controller use memory that its client has lent without a file, since this was asked last.
+    pub fn takes_no_file(&self) -> bool {
+        self.memory.take_met_no_file()
+    }
+
     /// The guest's memory is let go.
     pub fn forget_memory(&mut self) {
         self.memory.clear();

@@ -272,6 +272,9 @@ pub struct InterruptVector {
 pub struct AsyncEvents(pub u32);
 
 impl AsyncEvents {
+    /// Those that mean something to this crate: six warnings, and two notices.
+    pub const KNOWN: u32 = 0x3f | 1 << 8 | 1 << 9;
+
     /// Bits 7:0: the same as SMART's critical warnings.
     #[must_use]
     pub fn critical_warnings(self) -> u8 {
@@ -304,7 +307,8 @@ values! {
     Switch: |dword| Ok(Switch(bit(dword, 0))), |value| u32::from(value.0);
     Number: |dword| Ok(Number(dword as u32)), |value| value.0;
     InData: |_dword| Ok(InData), |_value| 0;
-    AsyncEvents: |dword| Ok(AsyncEvents(dword as u32)), |value| value.0;
+    // Reserved bits, and those of what there is not, ask for nothing.
+    AsyncEvents: |dword| Ok(AsyncEvents(dword as u32 & AsyncEvents::KNOWN)), |value| value.0;
     Arbitration:
         |dword| Ok(Arbitration {
             burst_log2: bits(dword, 0, 3) as u8,

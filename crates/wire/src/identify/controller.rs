@@ -40,7 +40,7 @@ fields! {
     ACL: Number @ 258, 1, "Aborts at once at most, 0-based";
     AERL: Number @ 259, 1, "Event requests at once at most, 0-based";
     FRMW: Number @ 260, 1, "Firmware; bit 0: slot 1 is read-only, bits 3:1: slots, 4: activation without reset";
-    LPA: Number @ 261, 1, "Log pages; bit 0: SMART by namespace, 1: effects, 2: offsets, 3: telemetry, 4: persistent events, 5: supported pages";
+    LPA: Number @ 261, 1, "Log pages; bit 0: SMART by namespace, 1: effects, 2: offsets, 3: telemetry, 4: persistent events, 5: supported pages, scopes, features, management commands";
     ELPE: Number @ 262, 1, "Entries of the error log, 0-based";
     NPSS: Number @ 263, 1, "Power states, 0-based";
     AVSCC: Number @ 264, 1, "Vendor's admin commands; bit 0: in the standard form";

@@ -1,5 +1,6 @@
 //! What is supported, and what it changes: log pages (LID 00h), commands (05h), features (12h); Base 2.0
-//! §5.16.1.1, §5.16.1.6, §5.16.1.18. All three follow from what this crate parses.
+//! §5.16.1.1, §5.16.1.6, §5.16.1.18. All three follow from what this crate parses. A fourth, of management commands (13h,
+//! §5.16.1.19), is there since LPA promises it with the others (bit 5), and with it the scope of each command.
 
 use super::LogId;
 use crate::command::feature::FeatureId;
@@ -21,9 +22,11 @@ const CHANGES_CONTROLLER: u32 = 1 << 4;
 const ALONE_IN_NAMESPACE: u32 = 1 << 16;
 /// CSE 2: no other command at all.
 const ALONE: u32 = 2 << 16;
-/// Scope of a feature: the controller.
+/// Scope of a command (CSP): the NVM subsystem.
+const OF_SUBSYSTEM: u32 = 1 << 25;
+/// Scope of a feature, or a command: the controller.
 const OF_CONTROLLER: u32 = 1 << 21;
-/// Scope of a feature: the namespace.
+/// Scope of a feature, or a command: the namespace.
 const OF_NAMESPACE: u32 = 1 << 20;
 
 fn put(page: &mut [u8], index: u8, effects: u32) {
@@ -43,17 +46,23 @@ pub fn supported_pages() -> [u8; 1024] {
 fn admin(opcode: AdminOpcode) -> u32 {
     SUPPORTED
         | match opcode {
-            AdminOpcode::FormatNvm => CHANGES_BLOCKS | CHANGES_NAMESPACE | ALONE_IN_NAMESPACE,
-            AdminOpcode::Sanitize => CHANGES_BLOCKS | ALONE,
-            AdminOpcode::NamespaceManagement => CHANGES_BLOCKS | CHANGES_INVENTORY,
-            AdminOpcode::NamespaceAttachment => CHANGES_INVENTORY,
-            AdminOpcode::FirmwareCommit => CHANGES_CONTROLLER,
-            _ => 0,
+            AdminOpcode::FormatNvm => {
+                CHANGES_BLOCKS | CHANGES_NAMESPACE | ALONE_IN_NAMESPACE | OF_NAMESPACE
+            }
+            AdminOpcode::Sanitize => CHANGES_BLOCKS | ALONE | OF_SUBSYSTEM,
+            AdminOpcode::NamespaceManagement => CHANGES_BLOCKS | CHANGES_INVENTORY | OF_SUBSYSTEM,
+            AdminOpcode::NamespaceAttachment => CHANGES_INVENTORY | OF_SUBSYSTEM,
+            AdminOpcode::FirmwareCommit => CHANGES_CONTROLLER | OF_SUBSYSTEM,
+            AdminOpcode::FirmwareDownload => OF_SUBSYSTEM,
+            // Error Recovery is a namespace's, the other features are the controller's.
+            AdminOpcode::SetFeatures | AdminOpcode::GetFeatures => OF_CONTROLLER | OF_NAMESPACE,
+            _ => OF_CONTROLLER,
         }
 }
 
 fn io(opcode: IoOpcode) -> u32 {
     SUPPORTED
+        | OF_NAMESPACE
         | match opcode {
             IoOpcode::Write | IoOpcode::WriteZeroes | IoOpcode::DatasetManagement => CHANGES_BLOCKS,
             _ => 0,
@@ -80,12 +89,22 @@ pub fn command_effects(vendor_admin: &[u8], vendor_io: &[u8]) -> [u8; 4096] {
     {
         put(of_io, opcode.code(), io(opcode));
     }
-    for (page, codes) in [(of_admin, vendor_admin), (of_io, vendor_io)] {
+    let vendors = [
+        (of_admin, vendor_admin, OF_CONTROLLER),
+        (of_io, vendor_io, OF_NAMESPACE),
+    ];
+    for (page, codes, scope) in vendors {
         for code in codes {
-            put(page, *code, SUPPORTED);
+            put(page, *code, SUPPORTED | scope);
         }
     }
     page
+}
+
+/// The page of management commands, 4096 bytes: none comes through NVMe-MI Send and Receive, which there are not.
+#[must_use]
+pub fn management_effects() -> [u8; 4096] {
+    [0; 4096]
 }
 
 /// The page of features, 1024 bytes: an entry for each identifier, of those that there are.

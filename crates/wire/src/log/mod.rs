@@ -10,7 +10,7 @@ mod ocp;
 mod state;
 mod vendor;
 
-pub use effects::{command_effects, feature_effects, supported_pages};
+pub use effects::{command_effects, feature_effects, management_effects, supported_pages};
 pub use error::{ErrorEntry, error_page};
 pub use health::{CriticalWarning, Health, data_units};
 pub use ocp::{OCP_GUID, OcpHealth};
@@ -45,6 +45,8 @@ pub enum LogId {
     SelfTest = 0x06,
     /// Feature Identifiers Supported and Effects, §5.16.1.18.
     FeatureEffects = 0x12,
+    /// NVMe-MI Commands Supported and Effects, §5.16.1.19.
+    ManagementEffects = 0x13,
     /// Sanitize Status, §5.16.1.25.
     Sanitize = 0x81,
     /// SMART / Health Information Extended of the OCP Datacenter NVMe SSD Specification.
@@ -55,7 +57,7 @@ pub enum LogId {
 
 impl LogId {
     /// Every one, in order.
-    pub const ALL: [LogId; 11] = [
+    pub const ALL: [LogId; 12] = [
         LogId::SupportedPages,
         LogId::Error,
         LogId::Health,
@@ -64,6 +66,7 @@ impl LogId {
         LogId::CommandEffects,
         LogId::SelfTest,
         LogId::FeatureEffects,
+        LogId::ManagementEffects,
         LogId::Sanitize,
         LogId::OcpHealth,
         LogId::Counters,

@@ -100,8 +100,9 @@ impl ShadowDoorbells {
         self.store_event(queue, kind, seen.wrapping_sub(1), memory)
     }
 
-    /// The controller is about to sleep: it is to be told of the step beyond `seen`. Returns the index if it
-    /// is another already; then it must not sleep.
+    /// The controller is about to sleep: it is to be told of the step beyond `index`, where its queue is. Returns the
+    /// value in memory if it is another than the last it has `seen`; then it must not sleep. The two differ where a host
+    /// has written what cannot be (§5.2.1), which the queue does not follow.
     ///
     /// # Errors
     /// If the pages are gone.
@@ -109,14 +110,14 @@ impl ShadowDoorbells {
         &self,
         queue: QueueId,
         kind: DoorbellKind,
-        seen: u16,
+        (index, seen): (u16, u32),
         memory: &impl GuestMemory,
     ) -> Result<Option<u32>, MemoryError> {
-        self.store_event(queue, kind, seen, memory)?;
+        self.store_event(queue, kind, index, memory)?;
         // The host stores its index, then loads ours; we the other way round. Without a full fence on
         // both sides each could miss the other's store.
         fence(Ordering::SeqCst);
         let now = self.load(queue, kind, memory)?;
-        Ok(now.filter(|now| *now != u32::from(seen)))
+        Ok(now.filter(|now| *now != seen))
     }
 }
