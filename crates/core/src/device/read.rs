@@ -128,7 +128,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             hpb.confirm(&mut self.board, id, &mut self.commands[id]);
         }
-        if M::KEEPS_BYTES {
+        if M::KEEPS_BYTES && !self.commands[id].at_hand {
             let (memory, command) = (&self.host_memory, &mut self.commands[id]);
             let rejected = self
                 .map
@@ -363,7 +363,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let at = lpn.0 - command.first_lpn();
         let located = match command.told_by_host {
-            ToldByHost::Nothing if M::KEEPS_BYTES => {
+            ToldByHost::Nothing if M::KEEPS_BYTES && !command.at_hand => {
                 self.map.located(&self.ftl, &self.host_memory, lpn)
             }
             ToldByHost::Nothing => self.ftl.locate(lpn),

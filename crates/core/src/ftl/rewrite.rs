@@ -5,7 +5,7 @@
 //! before. What has been superseded or trimmed meanwhile goes along: what superseded it may be lost in a power cut, and
 //! then it is what counts.
 
-use super::{Ftl, Oob, Owned, ProgramUnit, Stream};
+use super::{Ftl, Oob, Owned, ProgramUnit, State, Stream};
 use crate::ids::{Ppn, Superblock};
 
 /// What a slot of a program operation carried has another place.
@@ -94,9 +94,12 @@ impl Ftl {
     pub fn can_lose(&self, slots: u32) -> bool {
         let of_map = self.left_in(Stream::Map) + i64::from(slots);
         let left = self.gc_slots_left() + self.erasing_slots() - of_map;
-        // What the victim under way still takes is out of that already.
-        let victims = u32::from(self.blocks.victims().iter().all(|victim| victim.is_apart));
-        left >= i64::from(self.reserve + victims) * i64::from(self.geometry.superblock_slots)
+        // What a victim under way still takes is out of that already; one that is being erased takes nothing.
+        let mut victims = self.blocks.victims().iter();
+        let is_moved = |superblock| self.blocks[superblock].state != State::Erasing;
+        let takes = victims.any(|victim| !victim.is_apart && is_moved(victim.superblock));
+        let superblocks = self.reserve + u32::from(!takes);
+        left >= i64::from(superblocks) * i64::from(self.geometry.superblock_slots)
     }
 
     /// Whether a superblock that has been erased can be done without: in the long run, and now.
