@@ -244,6 +244,26 @@ fn a_requeued_request_is_one_where_another_line_is_out_of_order() {
 }
 
 #[test]
+fn issues_once_more_beside_queued_requests_are_counted_once_where_a_line_is_out_of_order() {
+    let text = [
+        blkparse(0, "Q", "W", "16 + 8"),
+        blkparse(5, "D", "W", "16 + 8"),
+        blkparse(6, "R", "W", "16 + 8"),
+        blkparse(50, "D", "W", "16 + 8"),
+        blkparse(105, "C", "W", "16 + 8"),
+        blkparse(1, "Q", "R", "32 + 8"),
+        blkparse(2, "D", "R", "32 + 8"),
+    ]
+    .concat();
+    for action in [None, Some('Q')] {
+        let (trace, description) = read_with(&text, &with(action));
+        assert_eq!(times_us(&trace), [0, 1], "{action:?}");
+        assert_eq!(recorded(&trace), [(0, 0), (1, 100)], "{action:?}");
+        assert!(noted(&description, &["1 repeated issue "]), "{description}");
+    }
+}
+
+#[test]
 fn a_requeue_in_the_moment_of_its_issue_is_of_it_whatever_the_order() {
     let lines = [
         blkparse(0, "D", "R", "64 + 8"),
