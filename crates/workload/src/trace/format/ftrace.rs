@@ -138,8 +138,8 @@ fn is_damaged(line: &[u8]) -> bool {
         }),
         None => names.iter().any(|name| contains(line, name)),
     };
-    // Stack traces, traced functions, probes and perf's own header name it, too: those hold no request.
-    is_named && !line.trim_ascii_start().starts_with(b"#") && has_request(line)
+    // Stack traces, traced functions and probes name it, too: those hold no request.
+    is_named && has_request(line)
 }
 
 /// Whether a line holds what no other has that names an event: a device, a place, or a time before the name.

@@ -405,7 +405,14 @@ fn what_is_issued_after_events_were_lost_is_another_request() {
     assert!(!noted(&description, &["repeated"]));
     same_as_streamed(&text, &Options::default());
     let behind = ftrace(500, "issue", "R", "64 + 8");
-    assert_eq!(times_us(&read_well(&(text + &behind)).0), [0, 500, 900_000]);
+    assert_eq!(
+        times_us(&read_well(&(text.clone() + &behind)).0),
+        [0, 500, 900_000]
+    );
+    // Where it stands in its own CPU's file counts.
+    let lost = "CPU:3 [LOST 42 EVENTS]\n";
+    let behind = text.replace(lost, "") + &behind + lost;
+    assert_eq!(times_us(&read_well(&behind).0), [0, 500, 900_000]);
 }
 
 /// Lines of requests that are issued, taken back, grow, and end in parts, with the CPU of each.
