@@ -132,6 +132,7 @@ impl<'o> Collector<'o> {
             only_first: action == Some(b'Q'),
             records_max,
             records: Vec::new(),
+            latencies: Latencies::new(flow.is_some()),
             flow,
             stream_of: Vec::new(),
             streams: Vec::new(),
@@ -141,7 +142,6 @@ impl<'o> Collector<'o> {
             skipped: Skipped::default(),
             ends_only: 0,
             was_too_far: false,
-            latencies: Latencies::default(),
         }
     }
 
@@ -171,6 +171,9 @@ impl<'o> Collector<'o> {
 
     pub(crate) fn skip(&mut self, skip: Skip) {
         self.skipped.add(skip, 1);
+        if skip == Skip::Lost {
+            self.latencies.lost();
+        }
     }
 
     pub(crate) fn malformed(&mut self) {
@@ -217,10 +220,7 @@ impl<'o> Collector<'o> {
                 self.latencies.issued(id as u16, raw, record, time_ps);
             }
         }
-        if raw.preflush {
-            self.keep(Record::flush(time_ps), id)?;
-        }
-        let mut record = match raw.op {
+        let record = match raw.op {
             Op::Flush => Record::flush(time_ps),
             op => Record {
                 time_ps,
@@ -230,22 +230,25 @@ impl<'o> Collector<'o> {
                 length_bytes: raw.length_bytes,
             },
         };
+        let (mut flush, mut rest) = (raw.preflush, Some(record));
         // What is kept is looked through at the end, when all is in the order of time.
         if self.flow.is_some() {
             for again in self.latencies.issued_again() {
-                match self.rest_of(&again, record) {
-                    Some(rest) => record = rest,
-                    None => return Ok(()),
-                }
+                flush &= !again.preflush;
+                rest = self.rest_of(&again, record);
             }
         }
-        self.keep(record, id)
+        if flush {
+            self.keep(Record::flush(time_ps), id)?;
+        }
+        rest.map_or(Ok(()), |record| self.keep(record, id))
     }
 
     /// What of a request that was issued again had not been issued before: by a merge it may have grown.
     fn rest_of(&mut self, again: &Again, mut record: Record) -> Option<Record> {
         let stream = &mut self.streams[usize::from(again.stream)];
         stream.issued_again += 1;
+        stream.requests -= u64::from(again.preflush);
         let known = again.bytes.min(record.length_bytes);
         stream.bytes = stream.bytes.saturating_sub(known);
         if known == record.length_bytes {
@@ -263,10 +266,15 @@ impl<'o> Collector<'o> {
         for again in self.latencies.issued_again() {
             let at = again.record as usize;
             match self.records.get(at).filter(|_| again.record != NO_RECORD) {
-                Some(packed) => match self.rest_of(&again, packed.record()) {
-                    Some(rest) => self.records[at] = Packed::new(rest),
-                    None => _ = out.insert(at),
-                },
+                Some(packed) => {
+                    let record = packed.record();
+                    // The flush before it.
+                    out.extend(again.preflush.then(|| at - 1));
+                    match self.rest_of(&again, record) {
+                        Some(rest) => self.records[at] = Packed::new(rest),
+                        None => _ = out.insert(at),
+                    }
+                }
                 // The host's request, which is taken, is queued once.
                 None => self.streams[usize::from(again.stream)].issued_again += 1,
             }
@@ -293,9 +301,11 @@ impl<'o> Collector<'o> {
         let known = known.filter(|&id| self.streams[usize::from(id)].wanted);
         if let (Some(id), Ok(time_ps)) = (known, self.relative_time(raw.time_ps)) {
             self.latencies.issued(id, raw, NO_RECORD, time_ps);
-            // Of the requests that are taken none is it.
-            for again in self.latencies.issued_again() {
-                self.streams[usize::from(again.stream)].issued_again += 1;
+            // Of the requests that are taken none is it. What is kept may yet be put together anew.
+            if self.flow.is_some() {
+                for again in self.latencies.issued_again() {
+                    self.streams[usize::from(again.stream)].issued_again += 1;
+                }
             }
         }
         true

@@ -147,11 +147,11 @@ fn ended<'a>(event: &Event<'a>, mut words: impl Iterator<Item = &'a [u8]>, rank:
     // Without an address, or with one that means nothing: a flush.
     let flush = letters.is_some_and(|l| l.preflush && length.unwrap_or(0) == 0);
     let (op, at) = match flush || op == Some(Op::Flush) {
-        true => (Op::Flush, Some(0)),
-        false => (op.unwrap_or(Op::Read), at),
+        true => (Some(Op::Flush), Some(0)),
+        false => (op, at),
     };
-    match (time("time", event.time, S), at) {
-        (Ok(time_ps), Some(offset_bytes)) => Parsed::Done(Done {
+    match (time("time", event.time, S), op, at) {
+        (Ok(time_ps), Some(op), Some(offset_bytes)) => Parsed::Done(Done {
             time_ps,
             op,
             offset_bytes,

@@ -130,14 +130,29 @@ fn name_of_event(line: &[u8]) -> Option<&[u8]> {
 /// Whether a line that could not be read is one of an event that is: then a request is lost with it.
 fn is_damaged(line: &[u8]) -> bool {
     let names = EVENTS.map(|event| &event[..event.len() - 1]);
-    match name_of_event(line) {
+    let is_named = match name_of_event(line) {
         // A task may be called as an event is.
         Some(name) => names.iter().any(|known| {
             name.len().abs_diff(known.len()) <= 1
                 && strsim::generic_damerau_levenshtein(name, known) <= 1
         }),
         None => names.iter().any(|name| contains(line, name)),
-    }
+    };
+    // Stack traces, traced functions and probes name it, too: those hold no request.
+    is_named && has_request(line)
+}
+
+/// Whether a line holds what no other has that names an event: a device, a place, or a time before the name.
+fn has_request(line: &[u8]) -> bool {
+    let all: Vec<&[u8]> = words(line).collect();
+    let is_place = |w: &[&[u8]]| w[1] == b"+" && number(w[0]).or(number(w[2])).is_some();
+    let is_event = |w: &[&[u8]]| {
+        let name = w[1].strip_prefix(b"block:").unwrap_or(w[1]);
+        w[0].ends_with(b":") && w[0][0].is_ascii_digit() && EVENTS.contains(&name)
+    };
+    all.iter().any(|word| is_device_number(word))
+        || all.windows(3).any(is_place)
+        || all.windows(2).any(is_event)
 }
 
 /// The time before an event's name and the words after it.

@@ -118,6 +118,43 @@ fn lines_of_other_kinds_are_not_called_damaged() {
     }
 }
 
+/// What ftrace and perf write beside events: who was on the way to them.
+#[test]
+fn stack_traces_and_traced_functions_that_name_an_event_are_not_damaged() {
+    let ftrace = "# tracer: function\n#\n# trigger info: stacktrace:unlimited [active]\n";
+    let perf = "# ========\n# cmdline : /usr/bin/perf record -g -C 0,1 -e block:block_rq_issue sleep 1\n\
+                # event : name = block:block_rq_issue, , id = { 1, 2 }, type = 2\n# block_rq_issue 8,0 16 + 8\n";
+    let lines = [
+        " => __traceiter_block_rq_issue",
+        " => trace_event_raw_event_block_rq_issue <ffffffff8153c0b2>",
+        "=> __traceiter_block_bio_queue (ffffffff8153c0b2)",
+        "\tffffffff8153c0b2 __traceiter_block_rq_issue+0x52 ([kernel.kallsyms])",
+        "\tffffffff8153c0b2 perf_trace_block_rq_issue+0x52 ([kernel.kallsyms])",
+        "\tffffffffc0a01234 bpf_prog_6deef7357e7b4530_block_rq_issue+0x12 (bpf_prog)",
+        "  k-1 [000] d..1. 100.000300: __traceiter_block_rq_issue <-blk_mq_start_request",
+        "  k-1 [000] d..1. 100.000300: perf_trace_block_rq_issue <-__traceiter_block_rq_issue",
+        "  <...>-9 [000] d..1. 100.000300: __traceiter_block_rq_issue(rq=0xffff) <-blk_mq_start_request",
+        "  k-1 [000] d..1. 100.000300: block_rq_issue1: (__traceiter_block_rq_issue+0x0/0x60)",
+        "  k-1 [000] d..1. 100.000300: kernel_stack: <stack trace > => __traceiter_block_rq_issue",
+        "  block_rq_issue-5 [000] d..1. 100.000300: __traceiter_block_plug <-blk_mq_plug",
+        "  block_rq_issue: a task-5 [000] d..1. 100.000300: sched_waking: comm=block_rq_issue pid=5",
+        "[block:block_rq_issue] function scsi_trace_parse_cdb not defined",
+        "  0)   0.123 us    |  __traceiter_block_rq_issue();",
+    ];
+    let file = |head: &str, event: &str| {
+        let mut text = head.to_owned();
+        for line in lines {
+            text += &format!("{event}\n{line}\n => blk_mq_start_request\n\n");
+        }
+        text
+    };
+    let perf_event = "k 1 [000] 100.000300: block:block_rq_issue: 8,0 WS 131072 () 5376 + 256 [k]";
+    for (head, event) in [(ftrace, FTRACE), (perf, perf_event)] {
+        let (trace, _) = read_well(&file(head, event));
+        assert_eq!(trace.len(), lines.len());
+    }
+}
+
 #[test]
 fn two_records_on_one_line_are_an_error_and_none_is_dropped() {
     let fiu = "89966104000000000 4892 sys 904265560 8 W 6 0 531e";
