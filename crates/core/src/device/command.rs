@@ -30,8 +30,6 @@ pub(super) struct Command {
     pub(super) pending: u32,
     /// Bit i: the i-th translation page it spans was not at hand.
     pub(super) missed: u64,
-    /// All that it reads was in a memory of data as it was taken apart: the map was not asked.
-    pub(super) at_hand: bool,
     /// An entry must come from host memory first.
     pub(super) awaits_entry: bool,
     /// A piece of a pin or flush of the byte window: the drive's own, its tag is the entry.
@@ -101,7 +99,6 @@ impl Command {
             data_end_ps: 0,
             pending: 0,
             missed: 0,
-            at_hand: false,
             awaits_entry: false,
             window_io: false,
             slots_taken: 0,

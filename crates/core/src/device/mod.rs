@@ -43,7 +43,6 @@ use command::{Command, Commands, Held};
 pub use contents::{Contents, MapEntries, NoContents, Source};
 pub use hpb::HpbAnswer;
 pub use interface::{Alarm, News, Sent};
-use pieces::is_at_hand;
 pub use power::Recovery;
 pub use spare::{Programmed, Rest, Spare};
 use window::Next;
@@ -192,7 +191,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         match kind {
             EventKind::Fetched => self.on_fetched(CommandId(index)),
             EventKind::Processed => self.on_processed(CommandId(index)),
-            EventKind::ReadInformed => self.begin_read(CommandId(index)),
+            EventKind::ReadInformed => self.start_read(CommandId(index)),
             EventKind::HpbEntriesArrived => self.on_hpb_entries_arrived(CommandId(index)),
             EventKind::PartReady => self.on_part_ready(CommandId(index)),
             EventKind::DataArrived => self.on_data_arrived(TransferId(index)),
@@ -293,22 +292,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         match request.op {
             Op::Read if awaits_entry => self.fetch_map_entry(command),
-            Op::Read => self.begin_read(command),
+            Op::Read => self.start_read(command),
             Op::Write => self.start_write(command),
             Op::Flush => self.start_flush(command),
             Op::Trim => self.start_trim(command),
         }
-    }
-
-    /// A read starts, or anew if what was at hand as it was taken apart has left since: it asks the map then.
-    #[inline]
-    fn begin_read(&mut self, id: CommandId) {
-        let (command, buffer) = (&self.commands[id], &self.buffer.slots);
-        if command.at_hand && !is_at_hand(command, buffer, self.read_cache.as_ref()) {
-            self.process(id);
-            return;
-        }
-        self.start_read(id);
     }
 
     /// A call of the byte window goes on.

@@ -138,17 +138,6 @@ pub(super) fn read_cache_serves(
     }
 }
 
-/// Whether all that a command reads is in the write buffer or in the read cache. Both go by logical addresses and ask no map.
-#[inline]
-pub(super) fn is_at_hand(
-    command: &Command,
-    buffer: &WriteBuffer,
-    cache: Option<&ReadCache>,
-) -> bool {
-    let mut pages = (command.first_lpn()..command.end_lpn()).map(Lpn);
-    pages.all(|lpn| buffer.find(lpn).is_some() || cache.is_some_and(|cache| cache.contains(lpn)))
-}
-
 /// Where a page lies that is neither at hand nor on its way.
 pub(super) fn to_be_read_ahead(
     cache: Option<&ReadCache>,

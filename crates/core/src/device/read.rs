@@ -2,8 +2,8 @@
 
 use super::command::ToldByHost;
 use super::pieces::{
-    FromMemory, PIECE_BYTES, Run, ask_for_other_side, is_at_hand, pieces, read_cache_serves,
-    settled_ps, to_be_read_ahead,
+    FromMemory, PIECE_BYTES, Run, ask_for_other_side, pieces, read_cache_serves, settled_ps,
+    to_be_read_ahead,
 };
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
@@ -17,7 +17,7 @@ use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
 use std::ops::Range;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
-    /// Looks the command's map entries up, unless its data is at hand, and returns the core time it takes.
+    /// Looks the command's map entries up and returns the core time it takes.
     #[inline(always)]
     pub(super) fn read_core_ps(&mut self, id: CommandId) -> u64 {
         let command = &self.commands[id];
@@ -29,11 +29,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (first, last) = command.translation_pages();
         let costs = &self.spec.controller;
         let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
-        let at_hand = is_at_hand(command, &self.buffer.slots, self.read_cache.as_ref());
-        self.commands[id].at_hand = at_hand;
-        if at_hand {
-            return core_ps;
-        }
         let map_fill_ps = costs.map_fill_ps;
         let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(id));
         let tracer = &mut self.board.engine.tracer;
@@ -128,7 +123,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             hpb.confirm(&mut self.board, id, &mut self.commands[id]);
         }
-        if M::KEEPS_BYTES && !self.commands[id].at_hand {
+        if M::KEEPS_BYTES {
             let (memory, command) = (&self.host_memory, &mut self.commands[id]);
             let rejected = self
                 .map
@@ -363,7 +358,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let at = lpn.0 - command.first_lpn();
         let located = match command.told_by_host {
-            ToldByHost::Nothing if M::KEEPS_BYTES && !command.at_hand => {
+            ToldByHost::Nothing if M::KEEPS_BYTES => {
                 self.map.located(&self.ftl, &self.host_memory, lpn)
             }
             ToldByHost::Nothing => self.ftl.locate(lpn),
