@@ -250,14 +250,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             return;
         }
-        let now_ps = self.board.engine.now().ps();
-        self.board.engine.tracer.mark(command, Part::Gate, now_ps);
-        self.process(command);
-    }
-
-    /// A core takes a command apart.
-    #[inline(always)]
-    fn process(&mut self, command: CommandId) {
         let Command {
             request, status, ..
         } = *self.commands[command];
@@ -272,10 +264,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             // A flush; and to refuse a command takes as little: a look at it, and none at the map.
             _ => costs.flush_ps,
         };
-        let engine = &mut self.board.engine;
-        let end_ps = self.board.cores.book(engine.now(), core_ps);
-        engine.tracer.firmware(command, end_ps - core_ps, end_ps);
-        engine.schedule(end_ps, EventKind::Processed, command);
+        let now = self.board.engine.now();
+        let end_ps = self.board.cores.book(now, core_ps);
+        let tracer = &mut self.board.engine.tracer;
+        tracer.mark(command, Part::Gate, now.ps());
+        tracer.firmware(command, end_ps - core_ps, end_ps);
+        self.board
+            .engine
+            .schedule(end_ps, EventKind::Processed, command);
     }
 
     #[inline(always)]

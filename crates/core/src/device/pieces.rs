@@ -12,30 +12,9 @@ use crate::observe::Tracer;
 use crate::request::Purpose;
 use crate::spec::Tier;
 
-/// When data that a read has brought is where it is to be: with the host, if it goes there.
-#[inline]
-pub(super) fn settled_ps<T: Tracer>(
-    board: &mut Board<T>,
-    id: CommandId,
-    command: &Command,
-    bytes: u64,
-) -> u64 {
-    if command.window_io {
-        return board.protected_ps(bytes);
-    }
-    if !command.delivers() {
-        return board.engine.now().ps();
-    }
-    if T::ON {
-        let wire_ps = board.link.wire_ps(bytes);
-        board.engine.tracer.sends(id, wire_ps);
-    }
-    board.link.write(board.engine.now(), bytes)
-}
-
 /// A read that compares asks for the host's data, which it waits for as for its own.
 #[inline]
-pub(super) fn ask_for_other_side<T: Tracer>(
+pub(super) fn ask_for_hosts_side<T: Tracer>(
     board: &mut Board<T>,
     id: CommandId,
     command: &mut Command,

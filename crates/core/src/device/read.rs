@@ -2,8 +2,7 @@
 
 use super::command::ToldByHost;
 use super::pieces::{
-    FromMemory, PIECE_BYTES, Run, ask_for_other_side, pieces, read_cache_serves, settled_ps,
-    to_be_read_ahead,
+    FromMemory, PIECE_BYTES, Run, ask_for_hosts_side, pieces, read_cache_serves, to_be_read_ahead,
 };
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
@@ -140,7 +139,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         // One thing pending until everything has been started, so that it cannot finish early.
         self.commands[id].pending = 1;
-        ask_for_other_side(&mut self.board, id, &mut self.commands[id]);
+        ask_for_hosts_side(&mut self.board, id, &mut self.commands[id]);
         if command.missed == 0 {
             self.read_pages(id, command.first_lpn(), command.end_lpn());
         } else {
@@ -532,8 +531,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Sends read data to the host, if it is for the host.
     #[inline]
     fn send(&mut self, id: CommandId, bytes: u64) {
-        let end_ps = settled_ps(&mut self.board, id, &self.commands[id], bytes);
-        let command = &mut self.commands[id];
+        let (board, command) = (&mut self.board, &mut self.commands[id]);
+        let end_ps = if command.window_io {
+            board.protected_ps(bytes)
+        } else if command.delivers() {
+            if T::ON {
+                let wire_ps = board.link.wire_ps(bytes);
+                board.engine.tracer.sends(id, wire_ps);
+            }
+            board.link.write(board.engine.now(), bytes)
+        } else {
+            board.engine.now().ps()
+        };
         command.data_end_ps = command.data_end_ps.max(end_ps);
     }
 

@@ -19,7 +19,7 @@ pub mod layout;
 mod parse;
 pub mod policies;
 mod source;
-mod ufs;
+pub(crate) mod ufs;
 mod units;
 mod unused;
 mod value;

@@ -8,7 +8,7 @@ pub(super) const LINKS: &[&str] = &[
 
 /// Transfer request slots of a UFS host controller, and so commands at once (UFSHCI 2.1, register
 /// CAP, field NUTRS: at most 32).
-pub(super) const TRANSFER_REQUEST_SLOTS: u32 = 32;
+pub(crate) const TRANSFER_REQUEST_SLOTS: u32 = 32;
 
 /// Bytes per second of one direction of one of [`LINKS`], after line coding.
 ///

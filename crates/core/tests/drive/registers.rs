@@ -7,7 +7,8 @@ use lodger_core::nand::{Array, Cause, CellMode, Class, FlashOp, Geometry, Place,
 use lodger_core::time::transfer_ps;
 
 const PLANES: u32 = 2;
-const DIES: u32 = 4;
+/// Dies that have something to move; one more has nothing.
+const MOVING: u32 = 4;
 
 /// First place of a superblock that is on a die.
 fn on(geometry: &Geometry, die: u32, superblock: u32) -> Place {
@@ -26,7 +27,7 @@ fn until(array: &mut Array, engine: &mut Engine, ready: Option<FlashOpId>) -> u6
             EventKind::ArrayDone => {
                 array.on_array_done(engine, FlashOpId(index));
                 sensed += 1;
-                if ready.is_none() && sensed == DIES {
+                if ready.is_none() && sensed == MOVING {
                     return now.ps();
                 }
             }
@@ -42,7 +43,7 @@ fn until(array: &mut Array, engine: &mut Engine, ready: Option<FlashOpId>) -> u6
 fn read_ps(array: &mut Array, empty: u32) -> u64 {
     let (geometry, mut engine) = (*array.geometry(), Engine::default());
     let moved = slot_mask(0, geometry.group_slots);
-    for die in (0..=DIES).filter(|&die| die != empty) {
+    for die in (0..=MOVING).filter(|&die| die != empty) {
         let place = on(&geometry, die, 0);
         let op = FlashOp::read(Class::GcRead, Cause::Gc, 0, &place, moved);
         array.enqueue(&mut engine, op, CellMode::Native);
@@ -68,11 +69,11 @@ fn a_page_waits_for_what_its_own_die_has_to_move() {
     ];
     let spec = drive("tiny", &keys);
     let nand = &spec.nand;
-    let [empty_ps, full_ps] = [0, DIES].map(|empty| read_ps(&mut Array::new(nand, 1), empty));
+    let [empty_ps, full_ps] = [0, MOVING].map(|empty| read_ps(&mut Array::new(nand, 1), empty));
     let page_bytes = u64::from(nand.codeword_bytes) * 4;
     let page_ps = transfer_ps(page_bytes, nand.channel_bytes_per_s);
     println!("{empty_ps} ps with the register empty, {full_ps} with it full, a page {page_ps}");
     assert_eq!(full_ps, empty_ps + u64::from(PLANES) * page_ps);
     // Not for all that is to be moved.
-    assert!(full_ps < u64::from(PLANES * DIES) * page_ps);
+    assert!(full_ps < u64::from(PLANES * MOVING) * page_ps);
 }

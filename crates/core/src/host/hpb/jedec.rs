@@ -11,6 +11,7 @@ use crate::ids::Lpn;
 use crate::request::Op;
 use crate::sparse::Sparse;
 use crate::spec::HpbSpec;
+use crate::spec::ufs::TRANSFER_REQUEST_SLOTS;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -28,9 +29,11 @@ const READ_TIMEOUT_PS: u64 = 1_000 * 1_000_000_000;
 const READ_TIMEOUT_EXPIRIES: u32 = 100;
 /// How often timeouts are looked at (`timeout_polling_interval_ms`).
 const POLL_PS: u64 = 500 * 1_000_000_000;
-/// Map requests under way at once in host control mode (`inflight_map_req`), and in device control mode: they have the tags of the
-/// queue, of which UFS has 32, but whoever waits for one gets the next.
-const MAP_REQUESTS: [u32; 2] = [1, 31];
+/// Map requests under way at once in host control mode (`inflight_map_req`).
+const MAP_REQUESTS_HOST: u32 = 1;
+/// The same in device control mode, whose driver sets no bound: the queue has 32 tags (`TRANSFER_REQUEST_SLOTS`), of which one is
+/// left to whoever else asks.
+const MAP_REQUESTS_DEVICE: u32 = TRANSFER_REQUEST_SLOTS - 1;
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 enum RegionState {
@@ -381,8 +384,12 @@ impl JedecDriver {
 
     /// The next sub-region to be fetched now.
     pub fn next_fetch(&mut self, now_ps: u64) -> Option<u32> {
+        let most = match self.host_control {
+            true => MAP_REQUESTS_HOST,
+            false => MAP_REQUESTS_DEVICE,
+        };
         loop {
-            if self.in_flight >= MAP_REQUESTS[usize::from(!self.host_control)] {
+            if self.in_flight >= most {
                 return None;
             }
             let sub = self.listed.pop_front()?;

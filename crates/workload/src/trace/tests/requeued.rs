@@ -34,6 +34,10 @@ fn recorded(trace: &Trace) -> [(u64, u64); 2] {
     [&all.read, &all.write].map(|took| (took.count(), took.max_ns().div_ceil(1000)))
 }
 
+fn times_us(trace: &Trace) -> Vec<u64> {
+    trace.records().map(|r| r.time_ps / 1_000_000).collect()
+}
+
 /// As it is read, what is kept must be what is kept of all.
 fn same_as_streamed(text: &str, options: &Options) {
     assert_same(text, options, Fit::Error, Mode::Timed);
@@ -107,8 +111,7 @@ fn a_requeued_request_is_one_where_files_of_cpus_stand_behind_one_another() {
         + &blkparse(60, "D", "W", "24 + 8");
     let cpu_1 = blkparse(6, "R", "W", "16 + 8") + &blkparse(105, "C", "W", "16 + 8");
     let (trace, description) = read_well(&(cpu_0 + &cpu_1));
-    let times: Vec<_> = trace.records().map(|r| r.time_ps / 1_000_000).collect();
-    assert_eq!(times, [0, 55]);
+    assert_eq!(times_us(&trace), [0, 55]);
     assert_eq!(recorded(&trace), [(0, 0), (1, 100)]);
     assert!(noted(&description, &["1 repeated issue "]));
 }
@@ -203,8 +206,13 @@ fn the_default_action_named_loses_no_recorded_latency() {
     assert_eq!(recorded(&named), [(50, 100), (0, 0)]);
 }
 
-fn times_us(trace: &Trace) -> Vec<u64> {
-    trace.records().map(|r| r.time_ps / 1_000_000).collect()
+/// What is told of a file: its requests, their latencies, and notes of repeated issues.
+fn told(text: &str) -> (Vec<Record>, String, Vec<String>) {
+    let (trace, description) = read_with(text, &with(Some('D')));
+    let is_of_repeats = |note: &String| note.contains("repeated");
+    let notes = description.notes.into_iter().filter(is_of_repeats);
+    let latencies = format!("{:?}", trace.recorded());
+    (trace.records().collect(), latencies, notes.collect())
 }
 
 /// What is told of a file of `lines` in order must be told of it when `behind` stand behind all others.
@@ -215,19 +223,6 @@ fn same_out_of_order(lines: &[String], behind: &[usize]) {
         .chain(behind.iter().copied())
         .map(|at| &*lines[at])
         .collect();
-    let told = |text: &str| {
-        let (trace, description) = read_with(text, &with(Some('D')));
-        let notes = description
-            .notes
-            .iter()
-            .filter(|note| note.contains("repeated"));
-        let records: Vec<_> = trace.records().collect();
-        (
-            records,
-            format!("{:?}", trace.recorded()),
-            notes.cloned().collect::<Vec<_>>(),
-        )
-    };
     assert_eq!(told(&moved), told(&lines.concat()), "{moved}");
 }
 
@@ -473,11 +468,6 @@ proptest! {
         let in_order: String = lines.iter().map(|(_, line)| &**line).collect();
         let of_cpu = |cpu| lines.iter().filter(move |(of, _)| *of == cpu);
         let files: String = (0..3).flat_map(of_cpu).map(|(_, line)| &**line).collect();
-        let told = |text: &str| {
-            let (trace, description) = read_with(text, &with(Some('D')));
-            let notes = description.notes.iter().filter(|note| note.contains("repeated"));
-            (trace.records().collect::<Vec<_>>(), format!("{:?}", trace.recorded()), notes.cloned().collect::<Vec<_>>())
-        };
         prop_assert_eq!(told(&files), told(&in_order));
         same_as_streamed(&in_order, &with(Some('D')));
     }
