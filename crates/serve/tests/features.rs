@@ -4,6 +4,8 @@ mod driver;
 mod simulated;
 
 use driver::{Driver, HMB_AT, Port, number};
+use lodger_core::Precondition;
+use lodger_serve::controller::Settings;
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::registers::offset;
@@ -474,4 +476,53 @@ fn what_holds_as_the_host_begins_to_ask_for_it_is_an_event() {
     driver.port.wait();
     let told = driver.reap(0).pop().map(|(_, outcome)| outcome.result);
     assert_eq!(told, reliability);
+}
+
+/// A host that had asked before heard nothing: neither as spare blocks ran short, nor at the end of the drive's life.
+#[test]
+fn a_host_hears_that_spare_runs_short_and_that_the_drive_takes_no_more_writes() {
+    let keys = [
+        ("capacity", "256MiB"),
+        ("nand.pages_per_block", "24"),
+        ("nand.page_size", "4KiB"),
+        ("nand.planes", "1"),
+        ("ftl.overprovisioning", "0.07"),
+        ("nand.ageing.spare_blocks", "4"),
+        ("nand.ageing.factory_bad", "0"),
+        ("nand.ageing.acceleration", "1000"),
+        ("nand.ageing.program_failures", "1"),
+    ];
+    let file = include_str!("../../../drives/aging-tlc.toml");
+    let base = include_str!("../../../drives/a1000.toml");
+    let base = |name: &str| (name == "a1000").then(|| base.to_owned());
+    let parsed = lodger_core::spec::parse(file, "aging-tlc.toml", &keys, &base);
+    let (ram, spec) = (ram(), parsed.expect("a drive").spec);
+    let settings = Settings {
+        precondition: Precondition::Random,
+        ..Settings::default()
+    };
+    let mut driver = Simulated::driver_of(&spec, &settings, &ram);
+    driver.enable();
+    driver.admin(SET, 0, &[EVENTS, 0x3f]).expect("asked for");
+    driver.create_queues(1);
+    ask(&mut driver);
+    ask(&mut driver);
+    let (mut heard, mut writes) = (Vec::new(), 0);
+    let ended = loop {
+        let entry = driver.entry(1, 1, writes * 37 % 4800 * 32, 32);
+        let ended = driver.run(1, entry);
+        for (_, event) in driver.reap(0) {
+            let health = driver.log(2, 512);
+            println!("write {writes}: {:x}, {} % spare", event.result, health[3]);
+            heard.push((event.result, health[0]));
+        }
+        if ended.is_err() || writes == 20_000 {
+            break ended;
+        }
+        writes += 1;
+    };
+    println!("{writes} writes, {ended:?}");
+    let spare = (0x0002_0201, 1);
+    let end_of_life = (0x0002_0001, 9);
+    assert_eq!(heard, [spare, end_of_life]);
 }

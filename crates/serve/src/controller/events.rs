@@ -23,6 +23,16 @@ pub(super) struct Events {
     events: VecDeque<AsyncEvent>,
     /// Kinds that were told and not read of since, a bit each.
     masked: u8,
+    wear: Wear,
+}
+
+/// What was seen of flash that wears out, as a host is told once that it has come so far.
+#[derive(Debug, Default)]
+struct Wear {
+    block_failures: u64,
+    is_worn_out: bool,
+    /// Warnings that held then.
+    warnings: u8,
 }
 
 impl Events {
@@ -106,7 +116,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if enabled == 0 {
             return;
         }
-        let holds = self.health().critical_warning & enabled;
+        self.tell_of(self.health().critical_warning & enabled);
+    }
+
+    /// The events of these warnings.
+    fn tell_of(&mut self, warnings: u8) {
         let told = [
             (CriticalWarning::Spare, AsyncEvent::Spare),
             (CriticalWarning::Temperature, AsyncEvent::Temperature),
@@ -116,10 +130,24 @@ impl<M: GuestMemory + Clone> Controller<M> {
             (CriticalWarning::PersistentMemory, AsyncEvent::Reliability),
         ];
         for (warning, event) in told {
-            if holds & warning as u8 != 0 {
+            if warnings & warning as u8 != 0 {
                 self.events.add(event);
             }
         }
+    }
+
+    /// Blocks that fail take the drive's spare, and in the end its life: warnings that begin to hold are told (§5.27.1.8).
+    pub(super) fn look_at_wear(&mut self) {
+        let (failures, is_worn_out) = (self.device.block_failures(), self.device.is_worn_out());
+        let seen = &mut self.events.wear;
+        if (seen.block_failures, seen.is_worn_out) == (failures, is_worn_out) {
+            return;
+        }
+        (seen.block_failures, seen.is_worn_out) = (failures, is_worn_out);
+        let of_wear = CriticalWarning::Spare as u8 | CriticalWarning::ReadOnly as u8;
+        let holds = self.health().critical_warning & of_wear;
+        let begun = holds & !std::mem::replace(&mut self.events.wear.warnings, holds);
+        self.tell_of(begun & self.features.warnings_asked_for());
     }
 
     /// Events that somebody waits for.

@@ -44,6 +44,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.go_on_wiping();
         self.go_on_with_region();
         let passed = self.look_at_file();
+        self.look_at_wear();
         self.end_waits();
         if self.registers.is_ready() && !self.is_shutting_down {
             self.look_at_shadows();
