@@ -268,6 +268,11 @@ impl Map {
         has_joined
     }
 
+    /// A page is read although nobody waits for it.
+    pub(super) fn fetch(&mut self, page: TranslationPage) {
+        self.role.fetch(page);
+    }
+
     /// A command waits for a page, too, if it was asked for.
     pub(super) fn hurry(&mut self, board: &mut Board<impl Tracer>, page: TranslationPage) {
         if let Some(op) = self.role.hurry(page) {

@@ -2,10 +2,11 @@
 
 use super::Command;
 use super::board::Board;
+use super::map::Map;
 use crate::controller::{ReadCache, WriteBuffer};
 use crate::engine::EventKind;
 use crate::ftl::Ftl;
-use crate::ids::{CommandId, Lpn, Ppn};
+use crate::ids::{CommandId, Lpn, Ppn, TranslationPage};
 use crate::memory::TIERS;
 use crate::nand::{Place, SlotMask, slot_mask};
 use crate::observe::Tracer;
@@ -115,6 +116,25 @@ pub(super) fn read_cache_serves(
         }),
         _ => true,
     }
+}
+
+/// Whether all that a command reads of what a translation page maps is in the write buffer or in the read cache. Both go by logical
+/// addresses and ask no map; its page comes all the same, for those who will.
+pub(super) fn is_at_hand(
+    command: &Command,
+    page: TranslationPage,
+    map: &mut Map,
+    (buffer, cache): (&WriteBuffer, Option<&ReadCache>),
+) -> bool {
+    let (from, to) = command.pages_within(page);
+    let at_hand = (from..to).map(Lpn).all(|lpn| match buffer.find(lpn) {
+        Some(slot) => !buffer.lacks(slot, command.sectors_in(lpn)),
+        None => cache.is_some_and(|cache| cache.contains(lpn)),
+    });
+    if at_hand {
+        map.fetch(page);
+    }
+    at_hand
 }
 
 /// Where a page lies that is neither at hand nor on its way.

@@ -2,10 +2,11 @@
 
 use super::command::ToldByHost;
 use super::pieces::{
-    FromMemory, PIECE_BYTES, Run, ask_for_hosts_side, pieces, read_cache_serves, to_be_read_ahead,
+    FromMemory, PIECE_BYTES, Run, ask_for_hosts_side, is_at_hand, pieces, read_cache_serves,
+    to_be_read_ahead,
 };
 use super::{Command, Contents, Device, HostMemory, Source};
-use crate::controller::{Lookup, ReadAhead, Waiter};
+use crate::controller::{Lookup, ReadAhead, ReadCache, Waiter};
 use crate::engine::EventKind;
 use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Ppn, TranslationPage};
 use crate::memory;
@@ -247,7 +248,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn start_missing_read(&mut self, id: CommandId, command: &Command) {
         let (first, last) = command.translation_pages();
         for page in first..=last {
-            if command.missed >> (page - first) & 1 == 0 {
+            let is_missed = command.missed >> (page - first) & 1 != 0;
+            let data = (&self.buffer.slots, self.read_cache.as_ref());
+            if !is_missed || is_at_hand(command, TranslationPage(page), &mut self.map, data) {
                 let (from, to) = command.pages_within(TranslationPage(page));
                 self.read_pages(id, from, to);
                 continue;
@@ -289,18 +292,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for waiter in waiting.drain(..) {
             match waiter {
                 Waiter::Merge(slot) => self.read_for_merge(slot),
-                Waiter::Command(command) => self.read_after_fill(command, page),
+                Waiter::Command(command) => {
+                    let (from, to) = self.commands[command].data_within(page);
+                    self.read_on(command, from, to);
+                }
             }
         }
         self.map.give_back(waiting);
         self.read_merged();
         self.dispatch();
-    }
-
-    /// A translation page the command waited for is here.
-    fn read_after_fill(&mut self, id: CommandId, page: TranslationPage) {
-        let (from, to) = self.commands[id].data_within(page);
-        self.read_on(id, from, to);
     }
 
     /// What a command has waited for is there: these pages are read.
@@ -356,8 +356,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return None;
         }
         let at = lpn.0 - command.first_lpn();
+        let is_held = |cache: &ReadCache| cached && cache.contains(lpn);
         let located = match command.told_by_host {
-            ToldByHost::Nothing if M::KEEPS_BYTES => {
+            // What the cache holds needs no entry.
+            ToldByHost::Nothing
+                if M::KEEPS_BYTES && !self.read_cache.as_ref().is_some_and(is_held) =>
+            {
                 self.map.located(&self.ftl, &self.host_memory, lpn)
             }
             ToldByHost::Nothing => self.ftl.locate(lpn),

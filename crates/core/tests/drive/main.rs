@@ -2,6 +2,7 @@
 //! One file of it: `cargo test -p lodger-core --test drive truth::`.
 
 mod ageing;
+mod at_hand;
 mod beside_others;
 mod branch;
 mod clients_drawn;

@@ -9,19 +9,7 @@ impl MapRole {
     /// asked for.
     pub fn fill(&mut self, page: TranslationPage, waiter: Option<Waiter>) -> bool {
         let known = self.fill_of.get(page.0);
-        let fill = known.unwrap_or_else(|| {
-            let fill = self.fills.insert(Fill {
-                page,
-                waiters: Maybe::NONE,
-                is_awaited: false,
-                dirty: false,
-                issued: false,
-                issued_for_update: false,
-                update_read: Maybe::NONE,
-            });
-            self.fill_of.insert(page.0, fill);
-            fill
-        });
+        let fill = known.unwrap_or_else(|| self.ask(page));
         match waiter {
             Some(Waiter::Command(_)) => self.await_fill(fill),
             Some(Waiter::Merge(_)) if self.is_yet_to_be_read(fill) => {
@@ -45,6 +33,31 @@ impl MapRole {
             self.claim_units(page);
         }
         known.is_some()
+    }
+
+    fn ask(&mut self, page: TranslationPage) -> u32 {
+        let fill = self.fills.insert(Fill {
+            page,
+            waiters: Maybe::NONE,
+            is_awaited: false,
+            dirty: false,
+            issued: false,
+            issued_for_update: false,
+            update_read: Maybe::NONE,
+        });
+        self.fill_of.insert(page.0, fill);
+        fill
+    }
+
+    /// Asks for a page on behalf of nobody, while it would not be one of many.
+    pub fn fetch(&mut self, page: TranslationPage) {
+        if self.fills.len() < self.spec.fills_in_flight as usize
+            && self.fill_of.get(page.0).is_none()
+        {
+            self.ask(page);
+            self.fill_queue.update(page, Update::Rest);
+            self.claim_units(page);
+        }
     }
 
     /// No read of it has begun, nor comes before updates as a command waits for it.
