@@ -13,22 +13,21 @@ mod fills;
 mod host;
 mod queue;
 mod recovery;
+mod writebacks;
 
 pub use host::Moved;
-pub use queue::Fill;
 
 use super::TierMigrations;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
-use crate::ids::{BufferSlot, CommandId, FillingId, Maybe, TranslationPage};
-use crate::slab::Slab;
+use crate::ids::{BufferSlot, CommandId, FillingId, TranslationPage};
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
-use crate::table::Table;
 use compressed::Compressed;
 use filling::Filling;
-use queue::FillQueue;
+use fills::Fills;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use writebacks::Writebacks;
 
 /// What a look-up found.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +65,6 @@ pub enum Waiter {
     Merge(BufferSlot),
 }
 
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-struct Waiting {
-    who: Waiter,
-    next: Maybe<u32>,
-}
-
 #[derive(Clone, Serialize, Deserialize, Debug)]
 struct MapTier {
     tier: Tier,
@@ -107,15 +100,8 @@ pub struct MapRole {
     seed: u64,
     /// Bit per translation page: differs from flash.
     dirty: Vec<u64>,
-    /// Pages waiting to be written to flash.
-    writebacks: VecDeque<TranslationPage>,
-    staged: Table,
-    fills: Slab<Fill>,
-    fill_of: Table,
-    fill_queue: FillQueue,
-    fills_for_updates: usize,
-    fills_issued: u32,
-    waiters: Slab<Waiting>,
+    writebacks: Writebacks,
+    fills: Fills,
     filling: Filling,
     /// Units that gave way, by tier.
     pub evictions: [u64; crate::observe::TIERS_MAX],
@@ -141,14 +127,8 @@ impl MapRole {
             pages,
             seed,
             dirty: vec![0; pages.div_ceil(64) as usize],
-            writebacks: VecDeque::new(),
-            staged: Table::with_capacity(64),
-            fills: Slab::default(),
-            fill_of: Table::with_capacity(64),
-            fill_queue: FillQueue::default(),
-            fills_for_updates: 0,
-            fills_issued: 0,
-            waiters: Slab::default(),
+            writebacks: Writebacks::new(),
+            fills: Fills::new(spec.fills_in_flight),
             filling: Filling::new(spec.background_reads),
             migrations: TierMigrations::default(),
             evictions: [0; crate::observe::TIERS_MAX],
@@ -226,7 +206,7 @@ impl MapRole {
                 return Lookup::Tier(place);
             }
         }
-        if self.staged.get(page.0).is_some() {
+        if self.writebacks.has(page) {
             return Lookup::Waiting;
         }
         Lookup::Nowhere
@@ -314,10 +294,7 @@ impl MapRole {
 
     fn stage(&mut self, page: TranslationPage) {
         self.dirty[page.index() / 64] &= !(1 << (page.0 % 64));
-        if self.staged.get(page.0).is_none() {
-            self.staged.insert(page.0, 0);
-            self.writebacks.push_back(page);
-        }
+        self.writebacks.add(page);
     }
 
     /// An entry of a page changes. Returns the memory that takes the change, `Waiting` included; `Nowhere` when the page
@@ -336,7 +313,7 @@ impl MapRole {
                 return Lookup::Tier(place);
             }
         }
-        if self.staged.get(page.0).is_some() {
+        if self.writebacks.has(page) {
             return Lookup::Waiting;
         }
         Lookup::Nowhere
@@ -460,9 +437,7 @@ impl MapRole {
 
     /// Takes the next page to be written to flash.
     pub fn pop_writeback(&mut self) -> Option<TranslationPage> {
-        let page = self.writebacks.pop_front()?;
-        self.staged.remove(page.0);
-        Some(page)
+        self.writebacks.next()
     }
 
     /// Whether a memory of the drive holds the whole map: no page of it gives way, so that none is written to flash while the drive works.
@@ -502,7 +477,7 @@ impl MapRole {
     /// Whether a page is being read or stands among those to be written.
     #[must_use]
     pub fn is_busy(&self, page: TranslationPage) -> bool {
-        self.fill_of.get(page.0).is_some() || self.staged.get(page.0).is_some()
+        self.fills.has(page) || self.writebacks.has(page)
     }
 
     /// Whether a page that arrives is copied to memory the host granted.

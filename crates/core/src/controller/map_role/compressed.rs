@@ -114,7 +114,7 @@ impl MapRole {
     /// Page that is being read for those who wait.
     #[must_use]
     pub fn page_of(&self, fill: u32) -> TranslationPage {
-        self.fills[fill].page
+        self.fills.page_of(fill)
     }
 
     /// These are the entries of a page from now on: it takes more room, or less, where it is held,

@@ -6,28 +6,9 @@
 //! each that a BG4 buffers, for 18 ms. The other way round, updates have every second turn, so that readers that miss the map
 //! without end do not stop those who write.
 
-use crate::ids::{FlashOpId, Maybe, TranslationPage};
+use crate::ids::TranslationPage;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// A translation page that is being read for commands or updates.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub struct Fill {
-    /// Page that is read.
-    pub page: TranslationPage,
-    /// First of those who wait.
-    pub(super) waiters: Maybe<u32>,
-    /// A command is among them: not updates alone.
-    pub(super) is_awaited: bool,
-    /// An entry of it changed while it was on the way.
-    pub dirty: bool,
-    /// Its read has been issued.
-    pub issued: bool,
-    /// No command waited for it then.
-    pub(super) issued_for_update: bool,
-    /// The operation that reads it, while no command waits.
-    pub(super) update_read: Maybe<FlashOpId>,
-}
 
 /// What a page is read for that no command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

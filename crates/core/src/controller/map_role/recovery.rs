@@ -14,9 +14,7 @@ impl MapRole {
     /// Whether memory knows of changes of a page that its copy in flash does not have.
     #[must_use]
     pub fn is_newer_than_flash(&self, page: TranslationPage) -> bool {
-        let filled = self.fill_of.get(page.0);
-        let changes = filled.is_some_and(|fill| self.fills[fill].dirty);
-        changes || self.is_dirty(page) || self.staged.get(page.0).is_some()
+        self.fills.changes(page) || self.is_dirty(page) || self.writebacks.has(page)
     }
 
     /// Everything that differs from flash is to be written (shutdown).
