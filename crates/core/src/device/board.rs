@@ -8,7 +8,7 @@ use crate::ids::FlashOpId;
 use crate::memory::{Memories, PROTECTED};
 use crate::nand::{Array, Cause, CellMode, Class, FlashOp};
 use crate::observe::{Counters, Tracer};
-use crate::spec::{DriveSpec, HOST_PROGRAMS_PER_DIE, MOVES_PROGRAMMED_PER_DIE};
+use crate::spec::{DriveSpec, HOST_PROGRAMS_PER_DIE, MOVES_PROGRAMMED_PER_DIE, Tier};
 use crate::transport::Link;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,17 @@ impl<T: Tracer> Board<T> {
     /// When `bytes` have passed into or out of power-protected memory and are at hand.
     pub(super) fn protected_ps(&mut self, bytes: u64) -> u64 {
         self.memories.load(PROTECTED, self.engine.now(), bytes)
+    }
+
+    /// When written data is in a memory that has come over the link by now, or out of the window.
+    #[inline]
+    pub(super) fn taken_in_ps(&mut self, tier: Tier, bytes: u64, from_window: bool) -> u64 {
+        let arriving_ps = match from_window {
+            true => self.memories.moved_ps(PROTECTED, bytes),
+            false => self.link.wire_ps(bytes),
+        };
+        let now = self.engine.now();
+        self.memories.take_in(tier, now, bytes, arriving_ps)
     }
 
     /// Nothing that was under way takes place any more; the clock stays.

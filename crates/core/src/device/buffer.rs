@@ -318,7 +318,7 @@ impl Buffer {
             path.get(board, self.log_bytes)
         } else {
             let now = board.engine.now();
-            board.memories.store(self.tier, now, self.log_bytes)
+            board.memories.load(self.tier, now, self.log_bytes)
         };
         board.engine.schedule(at_ps, EventKind::LogRead, 0);
     }

@@ -7,7 +7,7 @@ use crate::controller::{ReadCache, WriteBuffer};
 use crate::engine::EventKind;
 use crate::ftl::Ftl;
 use crate::ids::{CommandId, Lpn, Ppn, TranslationPage};
-use crate::memory::TIERS;
+use crate::memory::{PIECE_BYTES, TIERS};
 use crate::nand::{Place, SlotMask, slot_mask};
 use crate::observe::Tracer;
 use crate::request::Purpose;
@@ -88,9 +88,6 @@ impl FromMemory {
         self.held[tier as usize] += bytes;
     }
 }
-
-/// Data from memory is sent on piece by piece, while the next one is fetched.
-pub(super) const PIECE_BYTES: u64 = 32 << 10;
 
 /// `bytes` in pieces.
 #[inline]

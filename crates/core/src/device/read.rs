@@ -2,14 +2,13 @@
 
 use super::command::ToldByHost;
 use super::pieces::{
-    FromMemory, PIECE_BYTES, Run, ask_for_hosts_side, is_at_hand, pieces, read_cache_serves,
-    to_be_read_ahead,
+    FromMemory, Run, ask_for_hosts_side, is_at_hand, pieces, read_cache_serves, to_be_read_ahead,
 };
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, ReadCache, Waiter};
 use crate::engine::EventKind;
 use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Ppn, TranslationPage};
-use crate::memory;
+use crate::memory::{self, PIECE_BYTES};
 use crate::nand::{Cause, Class, Decoded, FlashOp};
 use crate::observe::{Part, Tracer};
 use crate::request::Status;

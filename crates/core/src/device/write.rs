@@ -119,12 +119,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.put_in_hmb(index);
             return;
         }
-        let at_ps = self.board.memories.store(self.buffer.tier, now, bytes);
+        let from_window = self.commands[command].window_io;
+        let board = &mut self.board;
+        let at_ps = board.taken_in_ps(self.buffer.tier, bytes, from_window);
         match at_ps > now.ps() {
-            true => self
-                .board
-                .engine
-                .schedule(at_ps, EventKind::DataStored, index),
+            true => board.engine.schedule(at_ps, EventKind::DataStored, index),
             false => self.on_data_stored(index),
         }
     }

@@ -17,6 +17,9 @@ const LINE_BYTES: u64 = 64;
 /// each other. Assumed; as many as a common DRAM controller queues for reads.
 const LINES_QUEUED: u64 = 16;
 
+/// Data moves on piece by piece, while the next one is fetched.
+pub const PIECE_BYTES: u64 = 32 << 10;
+
 /// Number of memories.
 pub const TIERS: usize = Tier::ALL.len();
 
@@ -154,25 +157,52 @@ impl Memories {
         }
     }
 
-    /// When `bytes` have moved into a memory of the drive.
+    /// How long it takes a memory of the drive to move `bytes`.
+    #[must_use]
+    pub fn moved_ps(&self, tier: Tier, bytes: u64) -> u64 {
+        match self.all[Self::standing(tier)].bytes_per_s {
+            0 => 0,
+            rate => transfer_ps(bytes, rate),
+        }
+    }
+
+    /// When `bytes` have moved into a memory of the drive that have come over the link in the last `arriving_ps`: each piece as it was
+    /// there, while the next was on its way.
     #[inline]
-    pub fn store(&mut self, tier: Tier, now: Now, bytes: u64) -> u64 {
+    pub fn take_in(&mut self, tier: Tier, now: Now, bytes: u64, arriving_ps: u64) -> u64 {
         let memory = &mut self.all[Self::standing(tier)];
         if memory.bytes_per_s == 0 {
             return now.ps();
         }
         let moved_ps = transfer_ps(bytes, memory.bytes_per_s);
-        let end_ps = memory.timeline.book(now, moved_ps);
-        match memory.passes_on {
-            true => end_ps - moved_ps,
-            false => end_ps,
-        }
+        // What passes through does byte by byte.
+        let piece_bytes = if memory.passes_on {
+            0
+        } else {
+            PIECE_BYTES.min(bytes)
+        };
+        let part_ps =
+            |ps: u64| (u128::from(ps) * u128::from(piece_bytes) / u128::from(bytes)) as u64;
+        let (first_came_ps, last_moved_ps) = (part_ps(arriving_ps), part_ps(moved_ps));
+        let from_ps = now.ps() + first_came_ps - arriving_ps;
+        let end_ps = memory.timeline.book_from(from_ps, moved_ps);
+        end_ps.max(now.ps() + last_moved_ps)
     }
 
-    /// When `bytes` of a memory of the drive are at hand.
+    /// When `bytes` of a memory of the drive are at hand, or begin to pass through.
     #[inline]
     pub fn load(&mut self, tier: Tier, now: Now, bytes: u64) -> u64 {
-        self.store(tier, now, bytes) + self.all[Self::standing(tier)].access_ps
+        let memory = &mut self.all[Self::standing(tier)];
+        if memory.bytes_per_s == 0 {
+            return now.ps() + memory.access_ps;
+        }
+        let moved_ps = transfer_ps(bytes, memory.bytes_per_s);
+        let end_ps = memory.timeline.book(now, moved_ps);
+        let here_ps = match memory.passes_on {
+            true => end_ps - moved_ps,
+            false => end_ps,
+        };
+        here_ps + memory.access_ps
     }
 
     /// How a map entry there is looked up, in so many steps, by a core that begins then.

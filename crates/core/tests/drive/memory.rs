@@ -98,6 +98,47 @@ fn sram_takes_no_more_than_its_rate() {
     assert!(fast > 10.0 * slow, "{fast} MB/s");
 }
 
+/// A write of 1 MiB into an idle drive's buffer in a memory of that rate, and one of 4 KiB right behind it.
+fn write_ps(tier: &str, rate: &str) -> [u64; 2] {
+    let spec = tiny(&[
+        ("role.write_buffer.tier", tier),
+        ("role.write_buffer.size", "4MiB"),
+        ("tier.sram.size", "16MiB"),
+        (&format!("tier.{tier}.rate"), rate),
+    ]);
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
+    let large = pages(Op::Write, 256, 256);
+    [large, pages(Op::Write, 5, 1)].map(|request| latency(&mut host, request))
+}
+
+/// All of a write was booked on the memory as its last byte came, and what came next waited for that: 131 us for 4 KiB on an rc100-480.
+#[test]
+fn what_comes_behind_a_large_write_does_not_wait_for_a_memory_that_keeps_up() {
+    let [_, alone_ps] = write_ps("sram", "1000GB/s");
+    assert_eq!(write_ps("sram", "8GB/s")[1], alone_ps);
+    let moved_ps = 4096 * 1000 / 8;
+    assert_eq!(write_ps("dram", "8GB/s")[1], alone_ps + moved_ps);
+}
+
+/// A write of 1 MiB went into DRAM once all of it was there: a 970-pro took 1.53 GB/s of them, one at a time.
+#[test]
+fn a_large_write_is_stored_while_it_comes() {
+    let piece_ps = |bytes_per_s: u64| (32 << 10) * 1_000_000_000_000 / bytes_per_s;
+    let [through_ps, _] = write_ps("sram", "1000GB/s");
+    for gb_per_s in [8, 16] {
+        let [stored_ps, _] = write_ps("dram", &format!("{gb_per_s}GB/s"));
+        assert_eq!(stored_ps - through_ps, piece_ps(gb_per_s * 1_000_000_000));
+    }
+    // A memory slower than the link takes its time, from the first piece on; one that passes data on, from the first byte.
+    let moved_ps = (1 << 20) * 10_000;
+    for tier in ["sram", "dram"] {
+        let [stored_ps, behind_ps] = write_ps(tier, "100MB/s");
+        println!("{tier}: {stored_ps} ps, then {behind_ps}");
+        assert!(stored_ps > moved_ps && stored_ps < moved_ps + through_ps);
+        assert!(behind_ps < 4096 * 10_000 + through_ps);
+    }
+}
+
 #[test]
 fn a_map_over_cxl_costs_each_look_up_a_load_and_no_traffic_on_the_link() {
     let read = |tier: &str, access: &str| {
@@ -214,7 +255,11 @@ fn only_memory_and_the_description_of_drives_tell_memories_apart() {
 
 /// What a write's data, on its way to the drive, costs a read whose map entry stands on `tiers`.
 fn slowed_by_data_ps(tiers: &str, link: &str) -> u64 {
-    let sets = [("role.map.tiers", tiers), ("link.rate", link)];
+    let sets = [
+        ("role.map.tiers", tiers),
+        ("link.rate", link),
+        ("tier.sram.rate", "1000GB/s"),
+    ];
     let read = pages(Op::Read, 500, 1);
     let warm = || {
         let mut host = Host::new(
