@@ -202,7 +202,7 @@ impl Map {
     /// firmware waits for it; `None` where the command waits by itself ([`Map::fetch_entry`]).
     #[inline]
     pub(super) fn entry_core_ps(
-        &self,
+        &mut self,
         board: &mut Board<impl Tracer>,
         place: usize,
         page: TranslationPage,
@@ -211,19 +211,21 @@ impl Map {
         let steps = self.role.search_steps(place, page);
         let begin_ps = board.cores.begin_ps(board.engine.now());
         let tier = self.role.tier(place);
-        match board.memories.look_up(tier, begin_ps, steps) {
-            Access::Load { core_ps } => Some(core_ps),
+        let core_ps = match board.memories.look_up(tier, begin_ps, steps) {
+            Access::Load { core_ps } => core_ps,
             // Without host memory only pages that were never written are found: by the directory.
-            Access::LinkRead if self.hmb_bytes == 0 => Some(0),
+            Access::LinkRead if self.hmb_bytes == 0 => 0,
             Access::LinkRead if self.costs.stalls_core => {
                 let bytes = self.look_up_bytes(page);
                 board.counters.hmb_read_bytes += bytes;
                 let link = &mut board.link;
                 link.from_host_bytes += bytes;
-                Some(link.round_trip_ps() + link.wire_ps(bytes) + self.costs.check_ps)
+                link.round_trip_ps() + link.wire_ps(bytes) + self.costs.check_ps
             }
-            Access::LinkRead => None,
-        }
+            Access::LinkRead => return None,
+        };
+        self.move_units(board);
+        Some(core_ps)
     }
 
     /// An entry is read from host memory; returns when it is there.

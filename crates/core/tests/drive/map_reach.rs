@@ -133,10 +133,21 @@ fn a_full_map_in_dram_makes_the_span_irrelevant() {
 
 #[test]
 fn units_of_exclusive_tiers_cross_the_link() {
+    units_cross_the_link("false");
+}
+
+/// They waited there until a read came whose map page was in flash, which then waited for all of them: 23 ms after five seconds of hits.
+#[test]
+fn units_of_exclusive_tiers_cross_the_link_where_the_core_waits_for_entries() {
+    units_cross_the_link("true");
+}
+
+fn units_cross_the_link(stalls_core: &str) {
     let sets = [
         ("role.map.unit", "4KiB"),
         ("role.map.exclusive", "true"),
         ("role.map.bytes_per_page", "4"),
+        ("tier.hmb.stalls_core", stalls_core),
     ];
     let spec = drive("rc100-480", &sets);
     let mut host = Host::new(&spec, Precondition::Sequential, 38 * MIB, 1);
