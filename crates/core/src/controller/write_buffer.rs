@@ -396,7 +396,8 @@ impl WriteBuffer {
         queued.cold = cold;
         queued.order = self.next_order;
         self.next_order += 1;
-        let queues = match queued.forced {
+        // With a log that is a matter of the log's order.
+        let queues = match queued.forced && self.log.slots == 0 {
             true => &mut self.forced,
             false => &mut self.dirty,
         };

@@ -251,3 +251,30 @@ fn reads_that_miss_do_not_pile_up_behind_those_that_hit() {
         before = p99.min(before);
     }
 }
+
+/// A log in power-protected memory is there for those who force their writes. All that had been written before was copied into it first, in
+/// order: with less room than the buffer has, they waited for that to reach flash, 8.1 ms where without a log it was 4.5.
+#[test]
+fn a_log_smaller_than_the_buffer_does_not_make_forced_writes_slower() {
+    let forced = Client {
+        fua: true,
+        ..client(Op::Write, 4, 1)
+    };
+    let writers = client(Op::Write, 8, 4);
+    for name in ["rc100-480", "bg4"] {
+        let of_log = |log: &[_]| {
+            let buffer = [("role.write_buffer.size", "2MiB"), ("tier.pm.size", "8MiB")];
+            let spec = drive(name, &[&buffer, log].concat());
+            run(&spec, 4 << 30, &[forced, writers])[0].0
+        };
+        let without_ps = of_log(&[]);
+        for size in ["128KiB", "512KiB"] {
+            let with_ps = of_log(&[
+                ("role.write_buffer.log", "pm"),
+                ("role.write_buffer.log_size", size),
+            ]);
+            println!("{name}: {without_ps} ps without a log, {with_ps} with {size}");
+            assert!(with_ps < 0.8 * without_ps, "{name}, {size}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Slots that wait to be programmed.
 
+use super::log::LogState;
 use super::{SlotState, WriteBuffer};
 use crate::ids::{BufferSlot, Lpn, Maybe};
 
@@ -57,14 +58,17 @@ impl WriteBuffer {
 
     /// A command will wait for what is on its way to a slot alone: it is queued as such.
     pub fn expect_force(&mut self, slot: BufferSlot) {
-        self.slots[slot].forced = !self.has_log();
+        self.slots[slot].forced = true;
     }
 
-    /// A slot that a command waits for alone (FUA) is to be safe soon. Not before what came before it where there is a log: that is
-    /// copied in order.
+    /// A slot that a command waits for alone (FUA) is to be safe soon.
     pub fn force(&mut self, slot: BufferSlot) {
         if self.has_log() {
-            self.hurry();
+            let forced = &mut self.slots[slot];
+            let is_ahead = std::mem::replace(&mut forced.forced, true);
+            if !is_ahead && forced.log == LogState::Waiting {
+                self.log_first(slot);
+            }
             return;
         }
         let forced = &mut self.slots[slot];

@@ -54,9 +54,11 @@ pub(super) struct Log {
     dirty: u32,
     /// Slots queued before this number are to be copied.
     pub before: u64,
-    /// List of the slots not copied, oldest first.
+    /// List of the slots not copied: those that commands wait for alone, and then the others, each oldest first.
     head: Maybe<BufferSlot>,
     tail: Maybe<BufferSlot>,
+    /// The last of those that commands wait for alone.
+    last_forced: Maybe<BufferSlot>,
     /// Last version of each page, from which the older ones in the buffer are chained.
     latest: Table,
     /// Slots that are being copied into the log.
@@ -75,6 +77,7 @@ impl Log {
             before: 0,
             head: Maybe::NONE,
             tail: Maybe::NONE,
+            last_forced: Maybe::NONE,
             latest: Table::with_capacity(slots as usize),
             batch: Vec::new(),
             copying: false,
@@ -143,7 +146,8 @@ impl WriteBuffer {
     #[inline]
     fn next_to_log(&self) -> Option<BufferSlot> {
         let first = self.log.head.get()?;
-        let is_due = !self.log.copying && self.slots[first].order < self.log.before;
+        let Slot { order, forced, .. } = self.slots[first];
+        let is_due = !self.log.copying && (forced || order < self.log.before);
         is_due.then_some(first)
     }
 
@@ -356,19 +360,53 @@ impl WriteBuffer {
         if self.slots[slot].log != LogState::None {
             return;
         }
-        let tail = self.log.tail;
-        let place = &mut self.slots[slot];
-        place.log = LogState::Waiting;
-        place.list_before = tail;
-        place.list_after = Maybe::NONE;
-        match tail.get() {
-            None => self.log.head = slot.into(),
-            Some(tail) => self.slots[tail].list_after = slot.into(),
+        self.slots[slot].log = LogState::Waiting;
+        self.list_behind(self.log.tail, slot);
+        if self.slots[slot].forced {
+            self.log_first(slot);
         }
-        self.log.tail = slot.into();
+    }
+
+    /// A command waits for a slot alone: it is copied before the others, and older versions of its page before it, as what the log
+    /// holds of a page is in order.
+    pub(super) fn log_first(&mut self, slot: BufferSlot) {
+        let mut first = slot;
+        while let Some(older) = self.slots[first].older.get()
+            && self.slots[older].log == LogState::Waiting
+        {
+            first = older;
+        }
+        let mut next = Some(first);
+        while let Some(version) = next {
+            let is_ahead = std::mem::replace(&mut self.slots[version].forced, true);
+            // The slot itself may have been meant to be from the start.
+            if !is_ahead || version == slot {
+                self.leave_list(version);
+                self.list_behind(self.log.last_forced, version);
+                self.log.last_forced = version.into();
+            }
+            next = self.slots[version].newer.get().filter(|_| version != slot);
+        }
+    }
+
+    /// A slot comes into the list behind another, or at its front.
+    fn list_behind(&mut self, before: Maybe<BufferSlot>, slot: BufferSlot) {
+        let after = match before.get() {
+            None => std::mem::replace(&mut self.log.head, slot.into()),
+            Some(before) => std::mem::replace(&mut self.slots[before].list_after, slot.into()),
+        };
+        match after.get() {
+            None => self.log.tail = slot.into(),
+            Some(after) => self.slots[after].list_before = slot.into(),
+        }
+        let place = &mut self.slots[slot];
+        (place.list_before, place.list_after) = (before, after);
     }
 
     fn leave_list(&mut self, slot: BufferSlot) {
+        if self.log.last_forced.get() == Some(slot) {
+            self.log.last_forced = self.slots[slot].list_before;
+        }
         let Slot {
             list_before: before,
             list_after: after,
