@@ -113,8 +113,7 @@ impl Ftl {
                 Some(Formula::sequential(user_slots, geometry.superblock_slots))
             }
             Precondition::Random => {
-                // As many closed superblocks of data as there are in steady state.
-                let data_blocks = spec.layout().data_superblocks as u32;
+                let data_blocks = Self::steady_data_superblocks(spec, map_blocks);
                 let slots = geometry.superblock_slots;
                 Some(Formula::random(user_slots, slots, data_blocks, seed))
             }
@@ -145,11 +144,8 @@ impl Ftl {
             open: [Open::default(); STREAMS],
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
-            gc_start: ftl.gc_start_superblocks + spec.layout().superblocks_under_way as u32,
-            retirable: {
-                let program_slots = u64::from(geometry.unit_slots);
-                spec.layout().retirable_superblocks(program_slots) as u32
-            },
+            gc_start: Self::gc_start_of(spec),
+            retirable: Self::retirable_of(spec),
             slc_dynamic_permille: ftl.slc_dynamic_permille,
             relocation_stream: match (ftl.gc_own_stream, ftl.hot_cold_streams) {
                 (true, _) => Stream::Gc,

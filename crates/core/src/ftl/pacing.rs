@@ -25,8 +25,8 @@
 //! found room and no superblock to open: with two word lines a block, 62 ms without a write.
 
 use super::{Ftl, State, Stream};
-use crate::nand::CellMode;
-use crate::spec::{FtlSpec, GcPolicy};
+use crate::nand::{CellMode, Geometry};
+use crate::spec::{DriveSpec, FtlSpec, GcPolicy};
 use serde::{Deserialize, Serialize};
 
 /// Shares are parts of this.
@@ -157,12 +157,45 @@ impl Ftl {
 
     /// Superblocks of room over which new data's share falls.
     fn falls_over(&self) -> u32 {
-        (FALLS_OVER_SWINGS * self.map_swing_superblocks).max(1)
+        Self::falls_over_of(self.map_swing_superblocks)
+    }
+
+    fn falls_over_of(swing_superblocks: u32) -> u32 {
+        (FALLS_OVER_SWINGS * swing_superblocks).max(1)
     }
 
     /// Superblocks of room with which nothing need be collected.
     pub(super) fn enough_superblocks(&self) -> u32 {
         self.gc_start + 2 + self.falls_over()
+    }
+
+    /// Superblocks below which no new data opens one, without the two for victims.
+    pub(super) fn gc_start_of(spec: &DriveSpec) -> u32 {
+        spec.ftl.gc_start_superblocks + spec.layout().superblocks_under_way as u32
+    }
+
+    /// Data superblocks that the drive can do without.
+    pub(super) fn retirable_of(spec: &DriveSpec) -> u32 {
+        let program_slots = u64::from(Geometry::new(&spec.nand).unit_slots);
+        spec.layout().retirable_superblocks(program_slots) as u32
+    }
+
+    /// Closed superblocks of data in the steady state of random writes, beside a map that takes `map_blocks`. Beside one of many
+    /// superblocks there are fewer, so that what is free is enough to collect nothing: a drive that is only read collects nothing.
+    pub(super) fn steady_data_superblocks(spec: &DriveSpec, map_blocks: u32) -> u32 {
+        let geometry = Geometry::new(&spec.nand);
+        let layout = spec.layout();
+        let slots = geometry.superblock_slots;
+        let map_slots = layout.translation_pages as u32;
+        let swing = Self::swing_superblocks(&spec.ftl, map_slots, slots);
+        let data_blocks = layout.data_superblocks as u32;
+        if swing == 0 {
+            return data_blocks;
+        }
+        let enough = Self::gc_start_of(spec) + 2 + Self::falls_over_of(swing);
+        let used = data_blocks + map_blocks + spec.ftl.slc_superblocks;
+        let short = enough.saturating_sub(geometry.superblocks - used);
+        data_blocks - short.min(Self::retirable_of(spec))
     }
 
     /// Slots written with translation pages that have been superseded, outside victims: all that were written, less those

@@ -263,7 +263,11 @@ fn a_log_smaller_than_the_buffer_does_not_make_forced_writes_slower() {
     let writers = client(Op::Write, 8, 4);
     for name in ["rc100-480", "bg4"] {
         let of_log = |log: &[_]| {
-            let buffer = [("role.write_buffer.size", "2MiB"), ("tier.pm.size", "8MiB")];
+            let buffer = [
+                ("tier.sram.size", "16MiB"),
+                ("role.write_buffer.size", "2MiB"),
+                ("tier.pm.size", "8MiB"),
+            ];
             let spec = drive(name, &[&buffer, log].concat());
             run(&spec, 4 << 30, &[forced, writers])[0].0
         };
