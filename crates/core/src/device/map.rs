@@ -21,7 +21,9 @@ use outgoing::Outgoing;
 use serde::{Deserialize, Serialize};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
-/// multiple of the reads in flight: the firmware's list of pending updates is short.
+/// multiple of the reads in flight: the firmware's list of pending updates is short. Nor more than flash writes in a few program
+/// operations of all dies: each page that arrives has another written in the end. A thousand of them, of four pages each, were a second in
+/// which a drive of one die took nothing.
 const PENDING_UPDATES_PER_FILL: usize = 16;
 
 /// Reads of translation pages for updates alone that may be under way for each die: one runs, and the next waits.
@@ -287,7 +289,7 @@ impl Map {
 
     /// Whether so many map updates wait that new data must wait too.
     pub(super) fn is_behind(&self, ftl: &Ftl) -> bool {
-        self.fills_are_behind() || self.writebacks_are_behind(ftl)
+        self.fills_are_behind(ftl) || self.writebacks_are_behind(ftl)
     }
 
     /// Whether changes take room in flash, as pages of the map that are written sooner or later.
@@ -300,11 +302,14 @@ impl Map {
     /// will bring.
     pub(super) fn delays_moves(&self, ftl: &Ftl) -> bool {
         let behind = self.writebacks_are_behind(ftl) && ftl.has_room(Stream::Map);
-        self.fills_are_behind() || behind
+        self.fills_are_behind(ftl) || behind
     }
 
-    fn fills_are_behind(&self) -> bool {
-        let limit = self.role.fills_in_flight() as usize * PENDING_UPDATES_PER_FILL;
+    fn fills_are_behind(&self, ftl: &Ftl) -> bool {
+        let listed = self.role.fills_in_flight() as usize * PENDING_UPDATES_PER_FILL;
+        let geometry = ftl.geometry();
+        let written = WRITEBACKS_WAITING * (geometry.unit_slots * geometry.dies) as usize;
+        let limit = listed.min(written);
         // Pages that reads wait for are not counted: behind a thousand reads that miss the map no data would be written.
         self.role.fills_for_updates() > limit
     }
