@@ -7,7 +7,7 @@
 //! the limit).
 //!
 //! A burst that the buffer can hold is not delayed: the pace is that of the writes before it, and counts only from
-//! when they have filled the buffer anew.
+//! when they have run the buffer full, or have filled it anew.
 
 use super::WriteBuffer;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,8 @@ pub struct Pace {
     taken_ps: u64,
     /// No room before this time.
     next_ps: u64,
+    /// All room was taken at once, since the last burst began: what comes now is more than the buffer can hold.
+    ran_full: bool,
     /// An alarm is set for it.
     is_alarm_set: bool,
     /// What waits, waits for dies that have enough to program.
@@ -130,10 +132,17 @@ impl Pace {
         if u128::from(pause_ps) * freed > back_ps_times_freed(self.capacity) {
             self.freed = 0;
             self.over_ps = 0;
+            self.ran_full = false;
             return;
         }
+        self.ran_full |= load.free == 0;
+        // A few program operations of all dies tell how fast it is.
+        let enough = match self.ran_full {
+            true => self.capacity.min(4 * self.reserve),
+            false => self.capacity,
+        };
         let over = load.over();
-        if over == 0 || self.freed < u64::from(self.capacity) {
+        if over == 0 || self.freed < u64::from(enough) {
             return;
         }
         let of = u128::from(load.waiting + load.free);
