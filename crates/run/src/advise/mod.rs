@@ -10,6 +10,7 @@
 //! Sizes of equal effect share a run: below the drive's minimum, between powers of two where the
 //! drive rounds, and above what the workload ever fills.
 
+mod answer;
 mod caveats;
 mod curve;
 mod forms;

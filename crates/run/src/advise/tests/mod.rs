@@ -3,6 +3,7 @@
 
 mod advice;
 mod curve;
+mod part_taken;
 mod traces;
 mod whole_load;
 
