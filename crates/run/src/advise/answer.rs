@@ -4,13 +4,14 @@ use super::goal::Goal;
 use super::report::{achieved, with};
 use super::search::Found;
 use super::text::size;
-use super::{Advice, caveats};
+use super::{Advice, caveats, sureness};
 
 /// One line that answers the question.
 pub(super) fn answer(advice: &Advice) -> String {
     // Who reads no further is not to take it for more.
     let enough = match caveats::short_run(advice) {
         Some(_) => "Enough for so short a run",
+        None if sureness::is_turned_round(advice) => "Enough with this seed",
         None => "Enough",
     };
     match advice.found {

@@ -30,7 +30,7 @@ pub(super) fn markdown(advice: &Advice) -> String {
     out
 }
 
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 29] = [
     "hmb_bytes",
     "usable_bytes",
     "simulated_at_bytes",
@@ -57,6 +57,9 @@ const NAMES: [&str; 26] = [
     "commit_p50_ns",
     "commit_p99_ns",
     "granted_bytes",
+    "read_clat_p99_9_ns",
+    "write_clat_p99_9_ns",
+    "commit_p99_9_ns",
 ];
 
 /// A row for each size; shares are from 0 to 1, and empty where there is nothing to be told.
@@ -85,6 +88,8 @@ pub(super) fn csv(advice: &Advice) -> String {
         cells.push(real(run.transactions_per_second));
         cells.extend(latency(&run.commit));
         cells.push(advice.place.granted_bytes(*bytes).to_string());
+        let tails = [run.read, run.write, run.commit].map(|of| of.p99_9_ns);
+        cells.extend(tails.map(|ns| ns.map_or(String::new(), |ns| ns.to_string())));
         cells
     };
     forms::csv(&NAMES, &advice.rows.iter().map(row).collect::<Vec<_>>())
@@ -96,6 +101,7 @@ fn latency(latency: &Latency) -> [String; 4] {
         mean_ns,
         p50_ns,
         p99_ns,
+        ..
     } = *latency;
     if count == 0 {
         return ["0".to_owned(), String::new(), String::new(), String::new()];

@@ -103,6 +103,7 @@ fn latency(latency: &Latency) -> Value {
         "mean_ns": latency.mean_ns,
         "p50_ns": latency.p50_ns,
         "p99_ns": latency.p99_ns,
+        "p99_9_ns": latency.p99_9_ns,
     })
 }
 

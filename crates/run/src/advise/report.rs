@@ -7,7 +7,7 @@ use super::place::Place;
 use super::search::Found;
 use super::stream::{Asked, Method};
 use super::text::{count, grouped, percent, short, size, time};
-use super::{Advice, RASPBERRY_PI_BYTES, answer::answer, caveats};
+use super::{Advice, RASPBERRY_PI_BYTES, answer::answer, caveats, sureness};
 use lodger_core::host::hmb::{CHUNK_BYTES_MAX, LINUX_CAP_BYTES};
 use lodger_core::spec::SLOT_BYTES;
 use std::fmt::Write;
@@ -100,6 +100,11 @@ pub(super) fn workload(advice: &Advice) -> String {
     text
 }
 
+/// Whether there is a column of p99.9: not of too few requests.
+fn shows_p99_9(advice: &Advice) -> bool {
+    advice.reference.sure_percentile_ns(99.9).is_some()
+}
+
 /// Names of the columns.
 pub(super) fn header(advice: &Advice) -> Vec<&'static str> {
     let (rate, change) = match advice.reference.subject {
@@ -107,6 +112,7 @@ pub(super) fn header(advice: &Advice) -> Vec<&'static str> {
         other => (other.rate(), "IOPS change"),
     };
     let mut names = vec!["host memory", "map hits", rate, "mean", "p99"];
+    names.extend(shows_p99_9(advice).then_some("p99.9"));
     names.extend(advice.all_decide().then_some("mean of all"));
     names.extend([change, "p99 change"]);
     names
@@ -122,6 +128,8 @@ pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
         time(run.mean_ns()),
         time(run.percentile_ns(99.0) as f64),
     ];
+    let p99_9 = run.sure_percentile_ns(99.9);
+    cells.extend(shows_p99_9(advice).then(|| p99_9.map_or("-".to_owned(), |ns| time(ns as f64))));
     cells.extend(advice.all_decide().then(|| time(run.mean_of_all_ns())));
     cells.extend([change(-loss.rate), change(loss.p99)]);
     cells
@@ -316,6 +324,10 @@ fn plain_notes(advice: &Advice) -> Vec<String> {
     notes.extend(caveats::falls_behind(advice).or_else(|| rate_note(advice)));
     notes.extend(caveats::driver_keeps(advice));
     notes.extend(caveats::short_run(advice));
+    notes.extend(sureness::few_requests(advice));
+    notes.extend(sureness::another_seed(advice));
+    notes.extend(sureness::sizes_between(advice));
+    notes.extend(sureness::tail_that_loses(advice));
     notes.extend(caveats::jobs_that_lose(advice));
     notes.extend(caveats::less_is_better(advice));
     notes.extend(beyond_help(advice));
@@ -406,9 +418,10 @@ fn own_memory(advice: &Advice) -> Option<String> {
         true => "the working set fits there",
         false => "host memory serves no more of them here",
     };
-    let buys = match (lost < WORTH_A_WORD, caveats::jobs_that_lose(advice)) {
+    let loses = caveats::jobs_that_lose(advice).or_else(|| sureness::tail_that_loses(advice));
+    let buys = match (lost < WORTH_A_WORD, loses) {
         (true, None) => format!(": {fits}, and host memory buys nothing"),
-        // A few look-ups may be all of a job's.
+        // A few look-ups may be all of a job's, or its slowest.
         (true, Some(_)) => String::new(),
         (false, _) => {
             format!(": {fits}; host memory helps the writes, whose entries change there")
