@@ -32,7 +32,9 @@ fn against(advice: &Advice) -> String {
 
 fn with_all(advice: &Advice) -> String {
     let achieved = achieved(advice, &advice.reference);
-    format!("{achieved} with {}", size(advice.place.yardstick_bytes()))
+    let all_bytes = advice.place.yardstick_bytes();
+    let takes = all_it_takes(advice, all_bytes);
+    format!("{achieved} with {}{takes}", size(all_bytes))
 }
 
 /// The run that stands for a size, in the goal's terms.
@@ -56,9 +58,8 @@ fn off(advice: &Advice) -> String {
             limit.key
         ),
         None => format!(
-            "no host memory at all ({}{}: {without} without, {})",
+            "no host memory at all ({}: {without} without, {})",
             against(advice),
-            all_it_takes(advice, advice.place.yardstick_bytes()),
             with_all(advice)
         ),
     }
@@ -79,8 +80,7 @@ fn some(advice: &Advice, enough_bytes: u64) -> String {
     if enough_bytes == all_bytes {
         return format!("{enough}, all that Linux gives by default ({against}: {with_all})");
     }
-    let takes = all_it_takes(advice, all_bytes);
-    format!("{enough} ({against}{takes}: {achieved} against {with_all})")
+    format!("{enough} ({against}: {achieved} against {with_all})")
 }
 
 fn nothing(advice: &Advice, best_bytes: u64) -> String {

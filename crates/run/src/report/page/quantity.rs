@@ -87,8 +87,8 @@ impl Quantity {
         let others: Vec<usize> = others.collect();
         let names = match others[..] {
             [] => names[at].to_owned(),
-            [other] => format!("{} and {}, the same", names[at], names[other]),
-            _ => format!("{} and {} more the same", names[at], others.len()),
+            [other] => format!("{} and {} alike", names[at], names[other]),
+            _ => format!("{} and {} more alike", names[at], others.len()),
         };
         Alike {
             names,
@@ -330,11 +330,11 @@ mod tests {
         assert_eq!(told(&[1.0, 2.0]), ("b; 2.00 times a".to_owned(), 1));
         assert_eq!(
             told(&[2.0, 1.0, 2.0]),
-            ("a and c, the same; 2.00 times b".to_owned(), 2)
+            ("a and c alike; 2.00 times b".to_owned(), 2)
         );
         assert_eq!(
             told(&[2.0, 2.0, 1.0, 2.0]),
-            ("a and 2 more the same; 2.00 times c".to_owned(), 3)
+            ("a and 2 more alike; 2.00 times c".to_owned(), 3)
         );
     }
 }
