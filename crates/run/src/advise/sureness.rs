@@ -16,7 +16,10 @@ const LOSS_MIN: f64 = 0.05;
 /// A tail scatters: less is no difference worth a word.
 const TAIL_LONGER_MIN: f64 = 0.2;
 /// A mean, or a rate, this close to what is wanted may be chance.
-const NEAR: f64 = 0.02;
+const NEAR: f64 = 0.03;
+/// Of so few runs two more are a good part of the time: then only what is closer yet.
+const FEW_RUNS: usize = 6;
+const NEAR_OF_FEW: f64 = 0.01;
 /// The same of a percentile.
 const NEAR_OF_TAILS: f64 = 0.1;
 
@@ -70,6 +73,7 @@ pub fn look_again(
     let closest = closest.min_by(|a, b| a.1.total_cmp(&b.1));
     let near = match goal {
         Goal::Slo(Slo::Percentile(..)) => NEAR_OF_TAILS,
+        _ if runs.all().count() < FEW_RUNS => NEAR_OF_FEW,
         _ => NEAR,
     };
     // The reference itself is as good as itself with any seed.
