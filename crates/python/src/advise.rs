@@ -75,7 +75,7 @@ pub fn advise(
             "for database logging on this drive the question is whether its byte window pays";
         return Err(Error::input(message).hint("call `lodger.advise_window`")).or_raise(py);
     }
-    let make = || Ok(source.workload(spec, seed)?.0);
+    let make = |seed| Ok(source.workload(spec, seed)?.0);
     let advice = supervise(py, progress.as_ref(), stop, |control| {
         advising::advise(&config, &make, goal, &|progress, _| control.beat(progress))
     })?;

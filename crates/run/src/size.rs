@@ -77,6 +77,9 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
     u64::try_from(total).map_err(|_| too_large())
 }
 
+/// A bare number above is one of bytes, and not of mebibytes: 64 GiB are more than the map of any drive.
+const HMB_MIB_MAX: u64 = 64 << 10;
+
 /// The size that fio's `32m` and `32mib` stand for, and what Linux calls `max_host_mem_size_mb=32`: host memory is counted in
 /// powers of 1024. A bare number of anything else is one of bytes, as in fio.
 fn meant(option: &str, text: &str) -> Option<String> {
@@ -91,7 +94,11 @@ fn meant(option: &str, text: &str) -> Option<String> {
     {
         "k" => "KiB",
         "m" => "MiB",
-        "" if digits.is_none() && option.starts_with("--hmb") => "MiB",
+        "" if digits.is_none() && option.starts_with("--hmb") => match number.parse::<u64>() {
+            // Nobody means hundreds of gigabytes of his memory.
+            Ok(count) if count > HMB_MIB_MAX => "B",
+            _ => "MiB",
+        },
         "" if digits.is_none() => "B",
         "g" => "GiB",
         "t" => "TiB",
@@ -179,6 +186,8 @@ mod tests {
             ("32 Mib", "`32MiB`"),
             ("32", "`32MiB`"),
             ("1g", "`1GiB`"),
+            ("65536", "`65536MiB`"),
+            ("843776", "`843776B`"),
         ] {
             assert!(hint(typed).contains(wanted), "{typed}: {}", hint(typed));
         }

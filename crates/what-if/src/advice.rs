@@ -31,7 +31,7 @@ pub(crate) fn answer(question: &Advise) -> Result<Value, Error> {
     let mut notes = source.notes();
     let spec = config.spec();
     notes.extend(source.workload(spec, config.seed)?.1);
-    let make = || Ok(source.workload(spec, config.seed)?.0);
+    let make = |seed| Ok(source.workload(spec, seed)?.0);
     let advice = advise(&config, &make, Goal::default(), &|progress, _| {
         within_limits(progress)
     });

@@ -90,6 +90,8 @@ class LatencySummary(Record):
     mean_ns: float
     p50_ns: int
     p99_ns: int
+    p99_9_ns: int | None
+    """``None`` where fewer than ten requests take longer."""
 
 
 class TriedSize(Record):
@@ -97,6 +99,8 @@ class TriedSize(Record):
 
     __slots__ = ()
     hmb_bytes: int
+    granted_bytes: int
+    """What the drive takes of it."""
     usable_bytes: int
     simulated_at_bytes: int
     """Sizes of equal effect share a run."""

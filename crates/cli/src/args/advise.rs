@@ -28,8 +28,9 @@ pub struct AdviseArgs {
     /// or of writes where nothing is read
     #[arg(long, value_name = "NAME=LIMIT", allow_hyphen_values = true)]
     pub slo: Option<String>,
-    /// How much worse than with the host memory that Linux gives by default: requests take so much longer on average at
-    /// most, all of them, and reads by themselves if they are one in a hundred, and so many fewer of them are done a second [default: 5%]
+    /// How much worse than with the host memory that the drive has under Linux by default (128 MiB at most; where it needs
+    /// more, all that it asks for): requests take so much longer on average at most, all of them, and reads by themselves if
+    /// they are one in a hundred, and so many fewer of them are done a second [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub within: Option<String>,
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     interrupt::check()?;
     let advised = || match goal {
         Some(goal) => {
-            let make = || Ok(source.workload(config.spec(), config.seed)?.0);
+            let make = |seed| Ok(source.workload(config.spec(), seed)?.0);
             let advice = advise::advise(&config, &make, goal, &watch(&meter));
             advice.map(|advice| Box::new(advice) as Box<dyn Advised + Send>)
         }

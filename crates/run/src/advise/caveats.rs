@@ -187,7 +187,8 @@ pub(super) fn less_is_better(advice: &Advice) -> Option<String> {
         let Loss { rate, mean, .. } = advice.loss(run);
         (-rate).max(-mean)
     };
-    let rows = advice.rows.iter().filter(|(bytes, _)| *bytes < top);
+    // The least of those that share a run: an amount that the drive takes nothing of is none.
+    let rows = advice.rows.iter().rev().filter(|(bytes, _)| *bytes < top);
     let (bytes, run) = rows.max_by(|a, b| gain(&a.1).total_cmp(&gain(&b.1)))?;
     (gain(run) >= LOSS_MIN).then(|| {
         format!(

@@ -1,7 +1,7 @@
 //! The advice as tables that other programs read.
 
 use super::measure::{Latency, Run};
-use super::{Advice, report};
+use super::{Advice, answer, report};
 use crate::report::forms;
 
 /// Answer, table and notes.
@@ -16,7 +16,7 @@ pub(super) fn markdown(advice: &Advice) -> String {
     };
     let rows: Vec<Vec<String>> = advice.rows.iter().map(row).collect();
     let text = |text: &str| forms::markdown_text(text);
-    let mut out = format!("**{}**\n\n", text(&report::answer(advice)));
+    let mut out = format!("**{}**\n\n", text(&answer::answer(advice)));
     for (name, says) in [
         ("drive", report::drive(advice)),
         ("workload", report::workload(advice)),
@@ -30,7 +30,7 @@ pub(super) fn markdown(advice: &Advice) -> String {
     out
 }
 
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 29] = [
     "hmb_bytes",
     "usable_bytes",
     "simulated_at_bytes",
@@ -56,6 +56,10 @@ const NAMES: [&str; 25] = [
     "commit_mean_ns",
     "commit_p50_ns",
     "commit_p99_ns",
+    "granted_bytes",
+    "read_clat_p99_9_ns",
+    "write_clat_p99_9_ns",
+    "commit_p99_9_ns",
 ];
 
 /// A row for each size; shares are from 0 to 1, and empty where there is nothing to be told.
@@ -83,6 +87,9 @@ pub(super) fn csv(advice: &Advice) -> String {
         cells.push(report::remark(advice, *bytes));
         cells.push(real(run.transactions_per_second));
         cells.extend(latency(&run.commit));
+        cells.push(advice.place.granted_bytes(*bytes).to_string());
+        let tails = [run.read, run.write, run.commit].map(|of| of.p99_9_ns);
+        cells.extend(tails.map(|ns| ns.map_or(String::new(), |ns| ns.to_string())));
         cells
     };
     forms::csv(&NAMES, &advice.rows.iter().map(row).collect::<Vec<_>>())
@@ -94,6 +101,7 @@ fn latency(latency: &Latency) -> [String; 4] {
         mean_ns,
         p50_ns,
         p99_ns,
+        ..
     } = *latency;
     if count == 0 {
         return ["0".to_owned(), String::new(), String::new(), String::new()];

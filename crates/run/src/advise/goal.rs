@@ -104,6 +104,22 @@ impl Goal {
         }
     }
 
+    /// How far a run is on the good side of what is asked for, as a share; below 0 on the other.
+    #[must_use]
+    pub(super) fn margin(&self, run: &Run, reference: &Run) -> f64 {
+        match *self {
+            Goal::Slo(Slo::Percentile(percent, limit_ns)) => {
+                1.0 - run.percentile_ns(percent) as f64 / limit_ns as f64
+            }
+            Goal::Slo(Slo::Mean(limit_ns)) => 1.0 - run.mean_ns() / limit_ns as f64,
+            Goal::Slo(Slo::Iops(limit)) => run.iops / limit - 1.0,
+            Goal::Within(share) => {
+                let fewer = 1.0 - run.rate() / reference.rate();
+                share - run.longer_than(reference).max(fewer)
+            }
+        }
+    }
+
     /// A number of the run that falls about linearly as hits rise, and where it must get to.
     #[must_use]
     pub(super) fn cost(&self, run: &Run, reference: &Run) -> Option<(f64, f64)> {

@@ -5,7 +5,7 @@ use super::goal::{Goal, Slo};
 use super::measure::{Latency, Run};
 use super::search::Found;
 use super::stream::Method;
-use super::{Advice, HOST_SIZES, report};
+use super::{Advice, HOST_SIZES, answer, report};
 use serde_json::{Value, json};
 
 pub(super) fn value(advice: &Advice) -> Value {
@@ -22,7 +22,7 @@ pub(super) fn value(advice: &Advice) -> Value {
         },
         "workload": workload(advice),
         "goal": goal(advice.goal),
-        "answer": answer(advice),
+        "answer": found(advice),
         "curve": curve.map(|curve| self::curve(advice, curve)),
         "runs": advice.rows.iter().map(|row| run(advice, row)).collect::<Vec<_>>(),
         "losses": losses(advice),
@@ -57,7 +57,7 @@ fn goal(goal: Goal) -> Value {
     }
 }
 
-fn answer(advice: &Advice) -> Value {
+fn found(advice: &Advice) -> Value {
     let (enough_bytes, below_bytes, best_bytes) = match advice.found {
         Found::Off => (Some(0), None, None),
         Found::Size {
@@ -71,7 +71,7 @@ fn answer(advice: &Advice) -> Value {
         "enough_bytes": enough_bytes,
         "not_enough_bytes": below_bytes,
         "best_bytes": best_bytes,
-        "text": report::answer(advice),
+        "text": answer::answer(advice),
     })
 }
 
@@ -103,12 +103,14 @@ fn latency(latency: &Latency) -> Value {
         "mean_ns": latency.mean_ns,
         "p50_ns": latency.p50_ns,
         "p99_ns": latency.p99_ns,
+        "p99_9_ns": latency.p99_9_ns,
     })
 }
 
 fn run(advice: &Advice, (bytes, run): &(u64, Run)) -> Value {
     json!({
         "hmb_bytes": bytes,
+        "granted_bytes": advice.place.granted_bytes(*bytes),
         "usable_bytes": advice.place.usable_bytes(*bytes),
         // Sizes of equal effect share a run.
         "simulated_at_bytes": run.hmb_bytes,

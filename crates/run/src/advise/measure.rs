@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Share of the requests from which on reads must keep up by themselves, and not as a part of all alone.
 const COUNTS_ALONE_MIN: f64 = 0.01;
 
+/// A percentile with fewer requests beyond it is a matter of chance.
+pub(super) const BEYOND_MIN: f64 = 10.0;
+
 /// Latencies of one kind of request, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
@@ -28,6 +31,8 @@ pub struct Latency {
     pub p50_ns: u64,
     /// 99 per cent take at most so long.
     pub p99_ns: u64,
+    /// 99.9 per cent; `None` of too few.
+    pub p99_9_ns: Option<u64>,
 }
 
 impl Latency {
@@ -37,8 +42,22 @@ impl Latency {
             mean_ns: histogram.mean_ns(),
             p50_ns: histogram.percentile_ns(50.0),
             p99_ns: histogram.percentile_ns(99.0),
+            p99_9_ns: sure_percentile_ns(histogram, 99.9),
         }
     }
+}
+
+/// A percentile, if enough requests lie beyond it.
+fn sure_percentile_ns(histogram: &Histogram, percent: f64) -> Option<u64> {
+    let is_sure = beyond(histogram.count(), percent) >= BEYOND_MIN;
+    is_sure.then(|| histogram.percentile_ns(percent))
+}
+
+/// How many of so many requests lie beyond a percentile.
+pub(super) fn beyond(count: u64, percent: f64) -> f64 {
+    let beyond = count as f64 * (100.0 - percent) / 100.0;
+    // What is rounded on the way is not to cost the last of 10,000.
+    (beyond * 1e6).round() / 1e6
 }
 
 /// Look-ups of the map by reads, as the drive counted them.
@@ -340,6 +359,18 @@ impl Run {
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         self.decisive.percentile_ns(percent)
+    }
+
+    /// The same, if enough requests lie beyond it.
+    #[must_use]
+    pub fn sure_percentile_ns(&self, percent: f64) -> Option<u64> {
+        sure_percentile_ns(&self.decisive, percent)
+    }
+
+    /// How many requests, or commits, those latencies are of.
+    #[must_use]
+    pub fn decisive_count(&self) -> u64 {
+        self.decisive.count()
     }
 }
 

@@ -10,6 +10,7 @@
 //! Sizes of equal effect share a run: below the drive's minimum, between powers of two where the
 //! drive rounds, and above what the workload ever fills.
 
+mod answer;
 mod caveats;
 mod curve;
 mod forms;
@@ -24,6 +25,7 @@ mod search;
 mod shadow;
 mod stack;
 mod stream;
+mod sureness;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -46,11 +48,14 @@ use measure::{Run, Tally};
 use place::Place;
 use search::{Found, Make, Runs};
 use stream::{Method, Stream};
+use sureness::Again;
 
 const MIB: u64 = 1 << 20;
 
 /// Sizes that hosts give, bytes.
 const HOST_SIZES: [u64; 5] = [8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB];
+/// Sizes right above the answer that are looked at where they may be worse.
+const NEXT_ONES: usize = 2;
 /// Raspberry Pi OS gives so much, bytes.
 const RASPBERRY_PI_BYTES: u64 = 32 * MIB;
 
@@ -69,6 +74,8 @@ pub struct Advice {
     goal: Goal,
     /// What was found.
     found: Found,
+    /// What another seed says of it, where it was close.
+    again: Option<Again>,
     /// The run with what a host gives the drive by default.
     reference: Run,
     /// Hit ratio by size; `None` where the map is not kept in host memory.
@@ -102,7 +109,7 @@ pub fn advise(
     let mut sizes = HOST_SIZES.to_vec();
     sizes.extend([place.preferred_bytes(), place.yardstick_bytes()]);
 
-    let workload = make()?;
+    let workload = make(config.seed)?;
     let description = workload.description.clone();
     let is_logging = (workload.jobs.iter()).any(|job| matches!(job.source, Source::Logging(_)));
     let stream = stream_of(&config, &place, &sizes, &workload);
@@ -110,7 +117,7 @@ pub fn advise(
     // Without any host memory, always asked for, beside the one that decides which others are.
     let (first, none) = rayon::join(
         || measure::measure(&config, workload, place.yardstick_bytes(), stream, &tally),
-        || measure::measure(&config, make()?, 0, None, &tally),
+        || measure::measure(&config, make(config.seed)?, 0, None, &tally),
     );
     let (reference, stream) = first?;
     reference.has_latencies()?;
@@ -136,16 +143,19 @@ pub fn advise(
     sizes.extend(sizes_beside(found, goal, &place));
     arrange(&mut sizes);
     runs.simulate(&sizes)?;
+    let yardstick = (place.yardstick_bytes(), &reference);
+    let again = sureness::look_again(&config, make, &tally, goal, found, &runs, yardstick)?;
     let row = |size: u64| Some((size, runs.get(size)?.clone()));
     Ok(Advice {
         rows: sizes.into_iter().filter_map(row).collect(),
-        simulations: runs.all().count(),
+        simulations: runs.all().count() + again.as_ref().map_or(0, Again::count),
         drive: config.drive.clone(),
         seed: config.seed,
         precondition: config.precondition,
         workload: description,
         goal,
         found,
+        again,
         reference,
         curve,
         place,
@@ -159,7 +169,15 @@ fn sizes_beside(found: Found, goal: Goal, place: &Place) -> Vec<u64> {
         Found::Size {
             enough_bytes,
             below_bytes,
-        } => vec![enough_bytes, below_bytes],
+        } => {
+            let mut beside = vec![enough_bytes, below_bytes];
+            if matches!(goal, Goal::Slo(Slo::Percentile(..))) {
+                // Of percentiles the next size may break what this one keeps.
+                let above = place.grants(enough_bytes, largest_advised(goal, place));
+                beside.extend(above.into_iter().take(NEXT_ONES));
+            }
+            beside
+        }
         // Whether the least that the drive takes is worse than none.
         Found::Off if matches!(goal, Goal::Within(_)) => vec![place.min_bytes()],
         // Whether a promise that is kept without any is kept with some; those that were tried in vain.

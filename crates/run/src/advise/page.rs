@@ -2,10 +2,10 @@
 //! and its sources.
 
 use super::measure::{Run, Subject};
-use super::report;
 use super::search::Found;
 use super::text::{count, percent, size, time};
 use super::{Advice, Advised, RASPBERRY_PI_BYTES};
+use super::{answer, report};
 use crate::report::page::{Card, show_cards, show_drives, show_printed};
 use lodger_page::{Mark, Plot, Points, escaped, figure, foot, head, prose};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub(super) fn page(advice: &Advice, workload: &str) -> String {
     let _ = writeln!(
         out,
         "<p{class}><b>{}.</b></p>",
-        escaped(&report::answer(advice))
+        escaped(&answer::answer(advice))
     );
     show_cards(&cards(advice), &mut out);
     for says in [report::drive(advice), report::workload(advice)] {

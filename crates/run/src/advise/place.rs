@@ -3,7 +3,7 @@
 use crate::hmb;
 use lodger_core::DriveSpec;
 use lodger_core::controller::MapRole;
-use lodger_core::host::hmb::LINUX_CAP_BYTES;
+use lodger_core::host::hmb::{CHUNK_BYTES_MAX, HostPolicy, LINUX_CAP_BYTES, PAGE_BYTES, negotiate};
 use lodger_core::spec::{
     ENTRIES_PER_TRANSLATION_PAGE, HmbSpec, MapTierSpec, Rounding, SLOT_BYTES, Tier,
 };
@@ -23,6 +23,43 @@ pub struct Place {
     pub pages: u32,
     /// Step between sizes worth telling apart, bytes.
     pub step_bytes: u64,
+    /// Where the drive takes no more than so much of what is offered.
+    pub limit: Option<Limit>,
+}
+
+/// The most that the drive takes, in pieces as the host gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// So much, bytes; 0 for nothing ever.
+    pub bytes: u64,
+    /// The key that says so.
+    pub key: &'static str,
+}
+
+impl Limit {
+    fn of(hmb: &HmbSpec) -> Option<Self> {
+        if hmb.min_descriptor_bytes > CHUNK_BYTES_MAX {
+            let key = "tier.hmb.min_descriptor";
+            return Some(Limit { bytes: 0, key });
+        }
+        let most_bytes = match hmb.max_descriptors {
+            0 => return None,
+            pieces => u64::from(pieces) * CHUNK_BYTES_MAX,
+        };
+        Some(Limit {
+            bytes: granted_bytes(hmb, most_bytes),
+            key: "tier.hmb.max_descriptors",
+        })
+    }
+}
+
+/// What the drive has of so much that is offered, in pieces as the host gives them.
+fn granted_bytes(hmb: &HmbSpec, offered_bytes: u64) -> u64 {
+    if hmb.max_descriptors == 0 && hmb.min_descriptor_bytes <= PAGE_BYTES {
+        // All of it: thousands of sizes are asked for, and no list of pieces is made for each.
+        return offered_bytes;
+    }
+    negotiate(hmb, &HostPolicy::offering(offered_bytes)).granted_bytes()
 }
 
 impl Place {
@@ -50,7 +87,10 @@ impl Place {
             map: map.cloned(),
             pages: slots.div_ceil(ENTRIES_PER_TRANSLATION_PAGE) as u32,
             step_bytes: 0,
+            limit: None,
         };
+        let limit = Limit::of(&place.hmb);
+        place.limit = limit.filter(|limit| limit.bytes < place.preferred_bytes());
         // Nobody budgets host memory finer than a mebibyte, unless the drive itself is tiny.
         place.step_bytes = (place.all_bytes() / 32)
             .next_power_of_two()
@@ -64,15 +104,27 @@ impl Place {
         self.hmb.preferred_bytes
     }
 
-    /// What it is compared with, bytes: what Linux gives it by default, or what it prefers where that
-    /// would be nothing.
+    /// What it is compared with, bytes: what the drive has of what Linux gives it by default, or of what it prefers
+    /// where that would be nothing. What is offered, where it has nothing of that.
     #[must_use]
     pub fn yardstick_bytes(&self) -> u64 {
-        let given = self.hmb.preferred_bytes.min(LINUX_CAP_BYTES);
+        let mut given = self.hmb.preferred_bytes.min(LINUX_CAP_BYTES);
         if given < self.hmb.min_bytes {
-            return self.hmb.preferred_bytes;
+            given = self.hmb.preferred_bytes;
         }
-        given
+        match self.granted_bytes(given) {
+            0 => given,
+            granted => granted,
+        }
+    }
+
+    /// What the drive has of so much that is offered, bytes: nothing below its minimum.
+    #[must_use]
+    pub fn granted_bytes(&self, offered_bytes: u64) -> u64 {
+        match granted_bytes(&self.hmb, offered_bytes) {
+            granted if granted < self.hmb.min_bytes => 0,
+            granted => granted,
+        }
     }
 
     /// What it needs at least (HMMIN), bytes.
@@ -81,10 +133,10 @@ impl Place {
         self.hmb.min_bytes
     }
 
-    /// What it makes use of when it is granted so much, bytes.
+    /// What it makes use of when it is offered so much, bytes.
     #[must_use]
-    pub fn usable_bytes(&self, granted_bytes: u64) -> u64 {
-        self.hmb.usable_bytes(granted_bytes)
+    pub fn usable_bytes(&self, offered_bytes: u64) -> u64 {
+        self.hmb.usable_bytes(self.granted_bytes(offered_bytes))
     }
 
     /// Whether only powers of two are used.
@@ -93,36 +145,42 @@ impl Place {
         self.hmb.rounding == Rounding::PowerOfTwo
     }
 
-    /// What is left for the map when so much is granted, bytes.
+    /// What is left for the map when so much is offered, bytes.
     #[must_use]
-    pub fn map_bytes(&self, granted_bytes: u64) -> u64 {
-        self.usable_bytes(granted_bytes)
+    pub fn map_bytes(&self, offered_bytes: u64) -> u64 {
+        self.usable_bytes(offered_bytes)
             .saturating_sub(self.data_bytes)
     }
 
-    /// Units of the map held when so much is granted; 0 when the map is not kept there.
+    /// Units of the map held when so much is offered; 0 when the map is not kept there.
     #[must_use]
-    pub fn units(&self, granted_bytes: u64) -> u32 {
-        let map_bytes = self.map_bytes(granted_bytes);
+    pub fn units(&self, offered_bytes: u64) -> u32 {
+        let map_bytes = self.map_bytes(offered_bytes);
         self.map.as_ref().map_or(0, |tier| {
             MapRole::units_that_fit(tier, map_bytes)
                 .min(self.pages.div_ceil(tier.unit_translation_pages))
         })
     }
 
-    /// Two grants of equal effect have equal effects: what of it the data roles get, and the units
+    /// Two offers of equal effect have equal effects: what of it the data roles get, and the units
     /// of the map.
     #[must_use]
-    pub fn effect(&self, granted_bytes: u64) -> (u64, u32) {
-        let data_bytes = self.usable_bytes(granted_bytes).min(self.data_bytes);
-        (data_bytes, self.units(granted_bytes))
+    pub fn effect(&self, offered_bytes: u64) -> (u64, u32) {
+        let data_bytes = self.usable_bytes(offered_bytes).min(self.data_bytes);
+        (data_bytes, self.units(offered_bytes))
     }
 
-    /// The smallest grant that holds so many units, in whole steps, bytes.
+    /// The smallest grant that holds so many units, in whole steps, or the most that the drive takes, bytes.
     #[must_use]
     pub fn grant_for(&self, units: u64) -> u64 {
         let unit_bytes = self.map.as_ref().map_or(0, MapTierSpec::unit_bytes);
-        self.grant_for_bytes(self.data_bytes + units.saturating_mul(unit_bytes))
+        let grant = self.grant_for_bytes(self.data_bytes + units.saturating_mul(unit_bytes));
+        self.limited(grant)
+    }
+
+    fn limited(&self, grant_bytes: u64) -> u64 {
+        let limit = self.limit.map(|limit| limit.bytes);
+        limit.map_or(grant_bytes, |limit| grant_bytes.min(limit))
     }
 
     /// The smallest grant of which so much is usable, in whole steps, bytes.
@@ -150,9 +208,13 @@ impl Place {
     pub fn grants(&self, above_bytes: u64, up_to_bytes: u64) -> Vec<u64> {
         let mut grants = Vec::new();
         let mut grant = self.grant_for_bytes(1);
-        while grant <= up_to_bytes {
-            if grant > above_bytes {
+        // Pieces that the drive does not take may be all that two sizes differ by.
+        let mut had_bytes = 0;
+        while grant <= self.limited(up_to_bytes) {
+            let granted_bytes = self.granted_bytes(grant);
+            if grant > above_bytes && granted_bytes > had_bytes {
                 grants.push(grant);
+                had_bytes = granted_bytes;
             }
             // After the minimum itself come multiples of the step, not of the minimum.
             grant = self.grant_for_bytes(self.next_bytes(grant));
@@ -162,7 +224,7 @@ impl Place {
 
     fn next_bytes(&self, granted_bytes: u64) -> u64 {
         if self.rounds() {
-            self.usable_bytes(granted_bytes) + 1
+            self.hmb.usable_bytes(granted_bytes) + 1
         } else {
             granted_bytes + 1
         }
@@ -171,7 +233,7 @@ impl Place {
     /// The grant from which on more makes no difference at all, bytes.
     #[must_use]
     pub fn largest_bytes(&self) -> u64 {
-        self.grant_for_bytes(self.all_bytes())
+        self.limited(self.grant_for_bytes(self.all_bytes()))
     }
 }
 
@@ -218,6 +280,31 @@ mod tests {
         assert_eq!(a80.units(a80.largest_bytes()), a80.pages);
         assert!(a80.units(a80.largest_bytes() - MIB) < a80.pages);
         assert_eq!(a80.effect(u64::MAX), a80.effect(a80.largest_bytes()));
+    }
+
+    /// Linux gives pieces of 4 MiB; the drive takes so many of them, and none that is short.
+    #[test]
+    fn what_the_drive_does_not_take_of_an_offer_is_not_counted() {
+        let few = place("a80", &[("tier.hmb.max_descriptors", "3")]);
+        assert_eq!(few.granted_bytes(11 * MIB), 11 * MIB);
+        assert_eq!(few.granted_bytes(480 * MIB), 12 * MIB);
+        assert_eq!(few.effect(480 * MIB), few.effect(12 * MIB));
+        assert_eq!(few.grants(0, 480 * MIB).last(), Some(&(12 * MIB)));
+        assert_eq!([few.yardstick_bytes(), few.largest_bytes()], [12 * MIB; 2]);
+        // What is left over is a piece of its own.
+        let long = place("a80", &[("tier.hmb.min_descriptor", "\"3MiB\"")]);
+        assert_eq!(long.grants(0, 13 * MIB), [8, 11, 12].map(|n| n * MIB));
+        let out_of_reach = [
+            [("tier.hmb.min_descriptor", "\"8MiB\"")],
+            [("tier.hmb.max_descriptors", "1")],
+        ];
+        for sets in out_of_reach {
+            let never = place("a80", &sets);
+            assert_eq!(never.limit.map(|limit| limit.bytes), Some(0));
+            assert_eq!(never.usable_bytes(480 * MIB), 0);
+            assert!(never.grants(0, 480 * MIB).is_empty());
+        }
+        assert_eq!(place("a80", &[]).limit, None);
     }
 
     #[test]

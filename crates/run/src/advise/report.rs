@@ -3,11 +3,12 @@
 use super::curve::{Curve, Point, thinned};
 use super::goal::Goal;
 use super::measure::{Run, Subject};
+use super::place::Place;
 use super::search::Found;
 use super::stream::{Asked, Method};
 use super::text::{count, grouped, percent, short, size, time};
-use super::{Advice, RASPBERRY_PI_BYTES, caveats};
-use lodger_core::host::hmb::LINUX_CAP_BYTES;
+use super::{Advice, RASPBERRY_PI_BYTES, answer::answer, caveats, sureness};
+use lodger_core::host::hmb::{CHUNK_BYTES_MAX, LINUX_CAP_BYTES};
 use lodger_core::spec::SLOT_BYTES;
 use std::fmt::Write;
 
@@ -32,9 +33,13 @@ pub(super) fn text(advice: &Advice) -> String {
     {
         plot(advice, curve, &mut out);
     }
-    let notes = notes(advice);
-    if !notes.is_empty() {
+    let (warnings, notes) = (warnings(advice), plain_notes(advice));
+    if !warnings.is_empty() || !notes.is_empty() {
         out.push('\n');
+    }
+    // As `simulate` has them: they are said however quiet the command is.
+    for warning in warnings {
+        let _ = writeln!(out, "warning: {warning}");
     }
     for note in notes {
         let _ = writeln!(out, "note: {note}");
@@ -57,53 +62,6 @@ pub(super) fn drive(advice: &Advice) -> String {
             ""
         }
     )
-}
-
-/// One line that answers the question.
-pub(super) fn answer(advice: &Advice) -> String {
-    let reference = &advice.reference;
-    let all = size(advice.place.yardstick_bytes());
-    let goal = advice.goal.words(reference);
-    let achieved = |bytes: u64| achieved(advice, advice.run(bytes).unwrap_or(reference));
-    let against = match advice.goal {
-        Goal::Within(_) => format!("{goal} of {all}"),
-        Goal::Slo(_) => goal.clone(),
-    };
-    let with_all = format!("{} with {all}", self::achieved(advice, reference));
-    // Who reads no further is not to take it for more.
-    let enough = match caveats::short_run(advice) {
-        Some(_) => "Enough for so short a run",
-        None => "Enough",
-    };
-    match advice.found {
-        Found::Off => format!(
-            "{enough}: no host memory at all ({against}: {} without, {with_all})",
-            achieved(0)
-        ),
-        Found::Size { enough_bytes, .. } if enough_bytes == advice.place.preferred_bytes() => {
-            format!(
-                "{enough}: {}, all that the drive asks for ({against}: {})",
-                size(enough_bytes),
-                achieved(enough_bytes)
-            )
-        }
-        Found::Size { enough_bytes, .. } if enough_bytes == advice.place.yardstick_bytes() => {
-            format!("{enough}: {all}, all that Linux gives by default ({against}: {with_all})")
-        }
-        Found::Size { enough_bytes, .. } => format!(
-            "{enough}: {} ({against}: {} against {with_all})",
-            size(enough_bytes),
-            achieved(enough_bytes)
-        ),
-        Found::Nothing { best_bytes } => {
-            let best = advice.run(best_bytes).unwrap_or(reference);
-            format!(
-                "Not enough at any size simulated, up to what the drive asks for: {goal} is met by none, the best is {} {}",
-                self::achieved(advice, best),
-                with(best_bytes)
-            )
-        }
-    }
 }
 
 /// With so much host memory.
@@ -142,6 +100,11 @@ pub(super) fn workload(advice: &Advice) -> String {
     text
 }
 
+/// Whether there is a column of p99.9: not of too few requests.
+fn shows_p99_9(advice: &Advice) -> bool {
+    advice.reference.sure_percentile_ns(99.9).is_some()
+}
+
 /// Names of the columns.
 pub(super) fn header(advice: &Advice) -> Vec<&'static str> {
     let (rate, change) = match advice.reference.subject {
@@ -149,6 +112,7 @@ pub(super) fn header(advice: &Advice) -> Vec<&'static str> {
         other => (other.rate(), "IOPS change"),
     };
     let mut names = vec!["host memory", "map hits", rate, "mean", "p99"];
+    names.extend(shows_p99_9(advice).then_some("p99.9"));
     names.extend(advice.all_decide().then_some("mean of all"));
     names.extend([change, "p99 change"]);
     names
@@ -164,6 +128,8 @@ pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
         time(run.mean_ns()),
         time(run.percentile_ns(99.0) as f64),
     ];
+    let p99_9 = run.sure_percentile_ns(99.9);
+    cells.extend(shows_p99_9(advice).then(|| p99_9.map_or("-".to_owned(), |ns| time(ns as f64))));
     cells.extend(advice.all_decide().then(|| time(run.mean_of_all_ns())));
     cells.extend([change(-loss.rate), change(loss.p99)]);
     cells
@@ -242,6 +208,8 @@ pub(super) fn remark(advice: &Advice, bytes: u64) -> String {
     }
     if bytes > 0 && bytes < place.min_bytes() {
         words.push("below the drive's minimum: as off".to_owned());
+    } else if bytes > 0 {
+        words.extend(part_taken(place, bytes));
     }
     if !asked_for {
         words.push("more than the drive asks for".to_owned());
@@ -255,6 +223,15 @@ pub(super) fn remark(advice: &Advice, bytes: u64) -> String {
         }
     }
     words.join(", ")
+}
+
+/// Of what is offered, the drive may take a part, in pieces as the host gives them.
+fn part_taken(place: &Place, bytes: u64) -> Option<String> {
+    match place.granted_bytes(bytes) {
+        0 => Some("the drive takes none of it: as off".to_owned()),
+        granted if granted < bytes => Some(format!("the drive takes {} of it", size(granted))),
+        _ => None,
+    }
 }
 
 fn plot(advice: &Advice, curve: &Curve, out: &mut String) {
@@ -316,12 +293,41 @@ fn bars(advice: &Advice, curve: &Curve) -> Vec<Point> {
         .collect()
 }
 
-/// What the user should know besides.
+/// All that is said besides.
 pub(super) fn notes(advice: &Advice) -> Vec<String> {
-    let mut notes = advice.reference.warnings.clone();
+    let mut all = warnings(advice);
+    all.extend(plain_notes(advice));
+    all
+}
+
+/// What makes the result doubtful.
+fn warnings(advice: &Advice) -> Vec<String> {
+    let mut warnings = advice.reference.warnings.clone();
+    // Where the drive has none at all the run says so itself.
+    let limit = advice.place.limit.filter(|limit| limit.bytes > 0);
+    warnings.extend(limit.map(|limit| {
+        format!(
+            "the drive asks for {} of host memory and takes {} at most, as the host gives pieces of {} (`{}`): a run with \
+             more is the run with that",
+            size(advice.place.preferred_bytes()),
+            size(limit.bytes),
+            size(CHUNK_BYTES_MAX),
+            limit.key,
+        )
+    }));
+    warnings
+}
+
+/// What the user should know besides.
+fn plain_notes(advice: &Advice) -> Vec<String> {
+    let mut notes = Vec::new();
     notes.extend(caveats::falls_behind(advice).or_else(|| rate_note(advice)));
     notes.extend(caveats::driver_keeps(advice));
     notes.extend(caveats::short_run(advice));
+    notes.extend(sureness::few_requests(advice));
+    notes.extend(sureness::another_seed(advice));
+    notes.extend(sureness::sizes_between(advice));
+    notes.extend(sureness::tail_that_loses(advice));
     notes.extend(caveats::jobs_that_lose(advice));
     notes.extend(caveats::less_is_better(advice));
     notes.extend(beyond_help(advice));
@@ -412,9 +418,10 @@ fn own_memory(advice: &Advice) -> Option<String> {
         true => "the working set fits there",
         false => "host memory serves no more of them here",
     };
-    let buys = match (lost < WORTH_A_WORD, caveats::jobs_that_lose(advice)) {
+    let loses = caveats::jobs_that_lose(advice).or_else(|| sureness::tail_that_loses(advice));
+    let buys = match (lost < WORTH_A_WORD, loses) {
         (true, None) => format!(": {fits}, and host memory buys nothing"),
-        // A few look-ups may be all of a job's.
+        // A few look-ups may be all of a job's, or its slowest.
         (true, Some(_)) => String::new(),
         (false, _) => {
             format!(": {fits}; host memory helps the writes, whose entries change there")

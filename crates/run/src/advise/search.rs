@@ -17,8 +17,8 @@ const ROUNDS_MAX: usize = 4;
 /// Sizes that are looked at where the ends do not tell what lies between them.
 const BETWEEN: usize = 8;
 
-/// Makes the workload, as often as it is run.
-pub type Make<'m> = dyn Fn() -> Result<Workload, Error> + Sync + 'm;
+/// Makes the workload with a seed, as often as it is run.
+pub type Make<'m> = dyn Fn(u64) -> Result<Workload, Error> + Sync + 'm;
 
 /// The runs made so far, by what they amount to: sizes of equal effect share one.
 pub struct Runs<'a> {
@@ -70,6 +70,12 @@ impl<'a> Runs<'a> {
         self.runs.get(&self.key(hmb_bytes))
     }
 
+    /// Whether two sizes amount to the same.
+    #[must_use]
+    pub fn is_same(&self, one_bytes: u64, other_bytes: u64) -> bool {
+        self.key(one_bytes) == self.key(other_bytes)
+    }
+
     /// All runs, the smallest size first.
     pub fn all(&self) -> impl Iterator<Item = &Run> {
         self.runs.values()
@@ -92,7 +98,7 @@ impl<'a> Runs<'a> {
         let done: Vec<Result<_, Error>> = wanted
             .par_iter()
             .map(|&(key, size)| {
-                let workload = (self.make)()?;
+                let workload = (self.make)(self.config.seed)?;
                 let run = measure::measure(self.config, workload, size, None, self.tally)?;
                 Ok((key, run.0))
             })

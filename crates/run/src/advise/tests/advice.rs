@@ -42,7 +42,8 @@ fn the_answer_is_what_trying_every_size_gives() {
             Found::Nothing { .. } => None,
         };
         assert_eq!(found, expected, "{goal:?}\n{}", advice.text());
-        assert!(advice.simulations <= 12, "{}", advice.simulations);
+        // Two more are another seed's, and two those right above a promise.
+        assert!(advice.simulations <= 16, "{}", advice.simulations);
     }
 }
 
@@ -208,7 +209,7 @@ fn data_kept_in_host_memory_is_advised_on_without_a_curve() {
 #[test]
 fn a_drive_without_host_memory_says_so() {
     let config = config("970-pro", &[]);
-    let make = || Ok(job(&config, UNIFORM));
+    let make = |_| Ok(job(&config, UNIFORM));
     let watch = |_, _: f64| ControlFlow::Continue(());
     let error = advise(&config, &make, Goal::default(), &watch).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Input);
@@ -222,7 +223,7 @@ fn a_drive_without_host_memory_says_so() {
 fn an_interrupted_run_advises_nothing() {
     let config = config("tiny", &[]);
     let long = "rw=randread\nnumber_ios=200000";
-    let make = || Ok(job(&config, long));
+    let make = |_| Ok(job(&config, long));
     let error = advise(&config, &make, Goal::default(), &|_, _| {
         ControlFlow::Break(())
     });
@@ -330,7 +331,7 @@ fn a_database_is_judged_by_its_commits() {
     let model = include_str!("../../../../../workloads/logging/linkbench.toml");
     let model = model.replace("transactions = 1000000", "transactions = 20000");
     let model = WorkloadFile::logging("linkbench.toml", model);
-    let make = || Ok(model.workload(&config.drive.parsed.spec, 1)?.0);
+    let make = |_| Ok(model.workload(&config.drive.parsed.spec, 1)?.0);
     let watch = |_, _| ControlFlow::Continue(());
     let advice = advise(&config, &make, Goal::default(), &watch).unwrap();
     let (off, most) = (advice.run(0).unwrap(), &advice.reference);
@@ -360,7 +361,7 @@ fn a_job_that_loses_among_others_is_named() {
     let config = config("tiny", &[]);
     let advice = |size: &str| {
         let (text, watch) = (rare(size), |_, _: f64| ControlFlow::Continue(()));
-        let make = || Ok(jobs(&config, &text));
+        let make = |_| Ok(jobs(&config, &text));
         advise(&config, &make, Goal::default(), &watch).unwrap()
     };
     let (cold, warm) = (advice("80m"), advice("8m"));

@@ -3,6 +3,8 @@
 
 mod advice;
 mod curve;
+mod part_taken;
+mod sureness;
 mod traces;
 mod whole_load;
 
@@ -42,7 +44,7 @@ fn jobs(config: &RunConfig, text: &str) -> Workload {
 }
 
 fn advice(config: &RunConfig, options: &str, goal: Goal) -> Advice {
-    let make = || Ok(job(config, options));
+    let make = |_| Ok(job(config, options));
     advise(config, &make, goal, &|_, _| ControlFlow::Continue(())).unwrap()
 }
 

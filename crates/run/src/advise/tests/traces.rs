@@ -71,7 +71,7 @@ fn the_curve_agrees_with_simulation_at_ten_sizes() {
 fn a_drive_that_fills_segments_is_told_apart_from_its_curve() {
     let Some(trace) = cloudphysics() else { return };
     let config = config("rc100-480", &[]);
-    let make = || Ok(replay(&trace, &config, ONE_BY_ONE));
+    let make = |_| Ok(replay(&trace, &config, ONE_BY_ONE));
     let watch = |_, _: f64| ControlFlow::Continue(());
     let advice = advise(&config, &make, Goal::default(), &watch).unwrap();
     let text = advice.text();

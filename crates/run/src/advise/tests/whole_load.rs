@@ -4,7 +4,7 @@ use super::*;
 use crate::advise::search::Found;
 
 fn advice_on(config: &RunConfig, text: &str) -> Advice {
-    let make = || Ok(jobs(config, text));
+    let make = |_| Ok(jobs(config, text));
     let goal = Goal::Within(0.05);
     advise(config, &make, goal, &|_, _| ControlFlow::Continue(())).unwrap()
 }

@@ -238,9 +238,12 @@ fn table(runs: &[Told<'_>], quantities: &[Quantity], out: &mut String) {
     for (at, run) in runs.iter().enumerate() {
         let _ = write!(out, "\n<tr><td>{}", escaped(&run.name));
         for quantity in quantities {
-            let best = quantity.ends().is_some_and(|(best, _)| best == at);
             let differs = quantity.differs();
-            let class = if best && differs { "r best" } else { "r" };
+            let class = if quantity.is_best(at) && differs {
+                "r best"
+            } else {
+                "r"
+            };
             let value = quantity.values[at].map_or("-".to_owned(), quantity.text);
             let _ = write!(out, "<td class=\"{class}\">{}", escaped(&value));
         }

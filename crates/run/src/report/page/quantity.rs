@@ -28,6 +28,12 @@ pub(super) struct Quantity {
     pub(super) text: fn(f64) -> String,
 }
 
+/// Runs that share a value.
+struct Alike {
+    names: String,
+    are_many: bool,
+}
+
 impl Quantity {
     /// Places of the best and the worst run.
     pub(super) fn ends(&self) -> Option<(usize, usize)> {
@@ -68,11 +74,35 @@ impl Quantity {
         factor.is_finite().then_some(factor)
     }
 
+    /// Whether nobody can see a run's value to be another than the best one's.
+    pub(super) fn is_best(&self, at: usize) -> bool {
+        let text = |at: usize| self.values[at].map(self.text);
+        self.ends().is_some_and(|(best, _)| text(best) == text(at))
+    }
+
+    /// A run, and those whose values read the same: none of them is to look ahead for its place alone.
+    fn alike(&self, at: usize, names: &[&str]) -> Alike {
+        let text = |at: usize| self.values[at].map(self.text);
+        let others = (0..names.len()).filter(|other| *other != at && text(*other) == text(at));
+        let others: Vec<usize> = others.collect();
+        let names = match others[..] {
+            [] => names[at].to_owned(),
+            [other] => format!("{} and {} alike", names[at], names[other]),
+            _ => format!("{} and {} more alike", names[at], others.len()),
+        };
+        Alike {
+            names,
+            are_many: !others.is_empty(),
+        }
+    }
+
     /// How far apart the best and the worst are.
-    fn lead(&self, factor: f64, best: &str, worst: &str) -> String {
+    fn lead(&self, factor: f64, best: &Alike, worst: &Alike) -> String {
+        let (best, has) = (&best.names, if worst.are_many { "have" } else { "has" });
+        let worst = &worst.names;
         let told = match self.more_is_better {
             true => format!("{best}; {factor:.2} times {worst}"),
-            false => format!("{best}; {worst} has {factor:.2} times as much"),
+            false => format!("{best}; {worst} {has} {factor:.2} times as much"),
         };
         match factor < NEAR {
             true => format!("{told}, which another seed may turn round"),
@@ -85,11 +115,12 @@ impl Quantity {
         let value = (self.text)(self.values[best]?);
         let lead = if self.more_is_better { "most" } else { "least" };
         let what = format!("{lead} {}", self.name);
-        let (best, worst) = (&runs[best].name, &runs[worst].name);
+        let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+        let (best, worst) = (self.alike(best, &names), self.alike(worst, &names));
         Some(match self.factor() {
             _ if !self.differs() => (self.name.clone(), value, "the same in all runs".to_owned()),
-            Some(factor) => (what, value, self.lead(factor, best, worst)),
-            None => (what, value, best.clone()),
+            Some(factor) => (what, value, self.lead(factor, &best, &worst)),
+            None => (what, value, best.names),
         })
     }
 
@@ -263,7 +294,11 @@ mod tests {
                 values: Vec::new(),
                 text: rate,
             };
-            quantity.lead(factor, "a", "b")
+            let alike = |name: &str| Alike {
+                names: name.to_owned(),
+                are_many: false,
+            };
+            quantity.lead(factor, &alike("a"), &alike("b"))
         };
         assert_eq!(
             lead(false, 1.02),
@@ -271,5 +306,35 @@ mod tests {
         );
         assert_eq!(lead(false, 1.06), "a; b has 1.06 times as much");
         assert_eq!(lead(true, 2.0), "a; 2.00 times b");
+    }
+
+    /// The first of two equal runs was called the best.
+    #[test]
+    fn equal_runs_share_their_title() {
+        let told = |values: &[f64]| {
+            let quantity = Quantity {
+                name: "writes".to_owned(),
+                more_is_better: true,
+                is_a_means: false,
+                leads: true,
+                values: values.iter().copied().map(Some).collect(),
+                text: rate,
+            };
+            let (best, worst) = quantity.ends().unwrap();
+            let names = ["a", "b", "c", "d"];
+            let best = quantity.alike(best, &names[..values.len()]);
+            let worst = quantity.alike(worst, &names[..values.len()]);
+            let marked = (0..values.len()).filter(|at| quantity.is_best(*at)).count();
+            (quantity.lead(2.0, &best, &worst), marked)
+        };
+        assert_eq!(told(&[1.0, 2.0]), ("b; 2.00 times a".to_owned(), 1));
+        assert_eq!(
+            told(&[2.0, 1.0, 2.0]),
+            ("a and c alike; 2.00 times b".to_owned(), 2)
+        );
+        assert_eq!(
+            told(&[2.0, 2.0, 1.0, 2.0]),
+            ("a and 2 more alike; 2.00 times c".to_owned(), 3)
+        );
     }
 }
