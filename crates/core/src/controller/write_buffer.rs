@@ -60,7 +60,7 @@ struct Slot {
     released: bool,
     /// In the second queue.
     cold: bool,
-    /// A command waits for it alone (FUA): it does not wait behind what came before.
+    /// A command waits for it alone (FUA), or with a log for a newer version of its page: it does not wait behind what came before.
     forced: bool,
     /// Sectors that were written, by bit, while the rest of its page is in flash.
     known: u8,

@@ -510,6 +510,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         counted.program_failures + counted.erase_failures
     }
 
+    /// Spare blocks that have taken the place of others so far.
+    #[must_use]
+    pub fn replaced_blocks(&self) -> u64 {
+        self.board.counters.ageing.replaced_blocks
+    }
+
     /// Whether it has come to the end of its life: it takes no writes and trims.
     #[must_use]
     pub fn is_worn_out(&self) -> bool {

@@ -175,15 +175,16 @@ impl Memories {
             return now.ps();
         }
         let moved_ps = transfer_ps(bytes, memory.bytes_per_s);
-        // What passes through does byte by byte.
-        let piece_bytes = if memory.passes_on {
-            0
-        } else {
-            PIECE_BYTES.min(bytes)
+        let (first_came_ps, last_moved_ps) = match bytes {
+            // Byte by byte.
+            _ if memory.passes_on => (0, 0),
+            0..=PIECE_BYTES => (arriving_ps, moved_ps),
+            _ => {
+                let of_piece =
+                    |ps: u64| u128::from(ps) * u128::from(PIECE_BYTES) / u128::from(bytes);
+                (of_piece(arriving_ps) as u64, of_piece(moved_ps) as u64)
+            }
         };
-        let part_ps =
-            |ps: u64| (u128::from(ps) * u128::from(piece_bytes) / u128::from(bytes)) as u64;
-        let (first_came_ps, last_moved_ps) = (part_ps(arriving_ps), part_ps(moved_ps));
         let from_ps = now.ps() + first_came_ps - arriving_ps;
         let end_ps = memory.timeline.book_from(from_ps, moved_ps);
         end_ps.max(now.ps() + last_moved_ps)

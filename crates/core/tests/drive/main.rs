@@ -33,6 +33,7 @@ mod lost_data;
 mod map_reach;
 mod memory;
 mod neighbours;
+mod pacing;
 mod parts;
 mod power_cuts;
 mod queueing;

@@ -501,29 +501,6 @@ fn all_writes_wait_a_little_and_none_waits_long() {
     }
 }
 
-/// A large buffer was paced only once it had been turned over: from when it was full until then, and after each pause anew, single writes
-/// waited as if nothing were paced, for 7 ms where they wait for one.
-#[test]
-fn a_large_buffer_is_paced_from_when_it_is_full() {
-    let [paced_ps, unpaced_ps] = ["drain", "none"].map(|pacing| {
-        let keys = [
-            ("tier.sram.size", "32MiB"),
-            ("role.write_buffer.size", "16MiB"),
-            ("ftl.slc_superblocks", "0"),
-            ("role.write_buffer.pacing", pacing),
-        ];
-        let spec = drive("tiny", &keys);
-        let mut host = Host::new(&spec, Precondition::Random, HMB_BYTES, 1);
-        let slots = spec.roles.write_buffer.bytes / 4096;
-        // It fills, and has not been turned over.
-        run_on(&mut host, closed(8, 0, 2 * slots));
-        let mut seen = run_on(&mut host, closed(8, 0, slots / 2));
-        println!("{}", line("tiny", pacing, &spec, &mut seen));
-        seen.writes.quantile_ps(0.99)
-    });
-    assert!(paced_ps < unpaced_ps / 2, "{paced_ps} ps, not {unpaced_ps}");
-}
-
 /// Whatever came before it: what the buffer can hold, it takes as fast as it is sent.
 #[test]
 fn a_burst_after_a_pause_is_not_held_back() {

@@ -7,8 +7,8 @@ use super::report::with;
 use super::search::{Found, Make, Runs};
 use super::text::{as_typed, grouped, percent, short, time};
 use super::{Advice, largest_advised};
-use crate::Error;
 use crate::config::RunConfig;
+use crate::{Error, ErrorKind};
 use std::collections::BTreeSet;
 
 /// What is worth a word of a tail where the goal does not say how much is lost.
@@ -50,7 +50,7 @@ impl Again {
 /// Runs the size again that decided most narrowly, if another seed may turn the answer round.
 ///
 /// # Errors
-/// If a run fails.
+/// If it is interrupted.
 pub fn look_again(
     config: &RunConfig,
     make: &Make<'_>,
@@ -96,11 +96,19 @@ pub fn look_again(
         || again(bytes),
         || is_compared.then(|| again(reference.0)).transpose(),
     );
+    let (run, reference) = match (run, all) {
+        (Ok(run), Ok(reference)) => (run, reference),
+        (Err(error), _) | (_, Err(error)) if error.kind == ErrorKind::Interrupted => {
+            return Err(error);
+        }
+        // The answer stands without it.
+        _ => return Ok(None),
+    };
     Ok(Some(Again {
         seed,
         bytes,
-        run: run?,
-        reference: all?,
+        run,
+        reference,
     }))
 }
 
@@ -150,7 +158,14 @@ pub(super) fn few_requests(advice: &Advice) -> Option<String> {
     let Goal::Slo(Slo::Percentile(percent, _)) = advice.goal else {
         return None;
     };
-    let run = &advice.reference;
+    let decided = match advice.found {
+        Found::Off => 0,
+        Found::Size { enough_bytes, .. } => enough_bytes,
+        Found::Nothing { best_bytes } => best_bytes,
+    };
+    // The slower run of a given time has fewer.
+    let runs = [advice.run(decided), Some(&advice.reference)];
+    let run = (runs.into_iter().flatten()).min_by_key(|run| run.decisive_count())?;
     let (count, kind) = (run.decisive_count(), run.subject.name());
     let beyond = measure::beyond(count, percent);
     if beyond >= BEYOND_MIN {

@@ -29,7 +29,7 @@ pub(super) struct Events {
 /// What was seen of flash that wears out, as a host is told once that it has come so far.
 #[derive(Debug, Default)]
 struct Wear {
-    block_failures: u64,
+    replaced_blocks: u64,
     is_worn_out: bool,
     /// Warnings that held then.
     warnings: u8,
@@ -136,16 +136,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    /// Blocks that fail take the drive's spare, and in the end its life: warnings that begin to hold are told (§5.27.1.8).
+    /// Blocks that failed take the drive's spare as they are erased, and in the end its life: warnings that begin to hold are told
+    /// (§5.27.1.8). Not those of fault rules: these tell themselves.
     pub(super) fn look_at_wear(&mut self) {
-        let (failures, is_worn_out) = (self.device.block_failures(), self.device.is_worn_out());
+        let (replaced, is_worn_out) = (self.device.replaced_blocks(), self.device.is_worn_out());
         let seen = &mut self.events.wear;
-        if (seen.block_failures, seen.is_worn_out) == (failures, is_worn_out) {
+        if (seen.replaced_blocks, seen.is_worn_out) == (replaced, is_worn_out) {
             return;
         }
-        (seen.block_failures, seen.is_worn_out) = (failures, is_worn_out);
-        let of_wear = CriticalWarning::Spare as u8 | CriticalWarning::ReadOnly as u8;
-        let holds = self.health().critical_warning & of_wear;
+        (seen.replaced_blocks, seen.is_worn_out) = (replaced, is_worn_out);
+        let holds = self.warnings_of_wear();
         let begun = holds & !std::mem::replace(&mut self.events.wear.warnings, holds);
         self.tell_of(begun & self.features.warnings_asked_for());
     }

@@ -174,16 +174,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let lost = counters.ageing.uncorrectable + counters.buffer_rejected + statistics.unread;
         let spare_percent = wear.as_ref().map_or(100, FlashAge::spare_percent);
         let warnings = [
-            (
-                spare_percent < SPARE_THRESHOLD_PERCENT,
-                CriticalWarning::Spare,
-            ),
-            (self.device.is_worn_out(), CriticalWarning::ReadOnly),
             (self.is_beyond_threshold(), CriticalWarning::Temperature),
             (self.cannot_store(), CriticalWarning::Reliability),
         ];
         let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
-        let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
+        let warnings = warnings.fold(self.warnings_of_wear(), |bits, (_, warning)| {
+            bits | warning as u8
+        });
         let plight = self.health_of_plight();
         // SMART counts the data of Verify, and not the command among those that read (NVM Command Set 1.0 §1.4).
         let read_bytes = u128::from(statistics.read_bytes) + u128::from(statistics.verified_bytes);
@@ -207,6 +204,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
             error_entries: self.errors.count.into(),
             ..Health::default()
         }
+    }
+
+    /// Critical warnings of flash that wears out.
+    pub(super) fn warnings_of_wear(&self) -> u8 {
+        let wear = self.device.flash_age();
+        let is_short = wear.is_some_and(|wear| wear.spare_percent() < SPARE_THRESHOLD_PERCENT);
+        u8::from(is_short) * CriticalWarning::Spare as u8
+            | u8::from(self.device.is_worn_out()) * CriticalWarning::ReadOnly as u8
     }
 
     fn firmware(&self) -> FirmwareSlots {

@@ -3,7 +3,8 @@
 //!
 //! A logged slot keeps its data until it is programmed or a newer version of its page is safe: newer
 //! data of the page takes another slot, so that a power cut finds what a flush has promised. Slots
-//! are copied in the order they were filled, one batch at a time (a group commit).
+//! are copied in the order they were filled, one batch at a time (a group commit); those that a
+//! command waits for alone (FUA), and older versions of their pages, take turns with those that a flush waits for.
 
 use super::{Epoch, Slot, SlotState, WriteBuffer};
 use crate::ids::{BufferSlot, CommandId, Lpn, Maybe};
@@ -59,6 +60,8 @@ pub(super) struct Log {
     tail: Maybe<BufferSlot>,
     /// The last of those that commands wait for alone.
     last_forced: Maybe<BufferSlot>,
+    /// The last one taken was one of those: one that a flush waits for is next.
+    had_forced: bool,
     /// Last version of each page, from which the older ones in the buffer are chained.
     latest: Table,
     /// Slots that are being copied into the log.
@@ -78,6 +81,7 @@ impl Log {
             head: Maybe::NONE,
             tail: Maybe::NONE,
             last_forced: Maybe::NONE,
+            had_forced: false,
             latest: Table::with_capacity(slots as usize),
             batch: Vec::new(),
             copying: false,
@@ -142,13 +146,23 @@ impl WriteBuffer {
         self.next_to_log().is_some()
     }
 
-    /// The first slot that is to be copied, unless some are being copied.
+    /// The first slot that is to be copied, unless some are being copied: what commands wait for alone and what a flush waits for
+    /// take turns, so that neither keeps the other waiting.
     #[inline]
     fn next_to_log(&self) -> Option<BufferSlot> {
         let first = self.log.head.get()?;
-        let Slot { order, forced, .. } = self.slots[first];
-        let is_due = !self.log.copying && (forced || order < self.log.before);
-        is_due.then_some(first)
+        if self.log.copying {
+            return None;
+        }
+        let plain = match self.log.last_forced.get() {
+            None => Some(first),
+            Some(last) => self.slots[last].list_after.get(),
+        };
+        let due = plain.filter(|&slot| self.slots[slot].order < self.log.before);
+        match self.slots[first].forced && !(self.log.had_forced && due.is_some()) {
+            true => Some(first),
+            false => due,
+        }
     }
 
     /// Whether a slot's data can be read from the log.
@@ -174,6 +188,7 @@ impl WriteBuffer {
             && self.log.used < self.log.slots
         {
             self.leave_list(slot);
+            self.log.had_forced = self.slots[slot].forced;
             self.slots[slot].log = LogState::Copying;
             self.log.used += 1;
             self.log.dirty += u32::from(self.slots[slot].state == SlotState::Dirty);

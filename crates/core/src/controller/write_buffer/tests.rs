@@ -380,6 +380,54 @@ fn what_is_logged_is_newer_than_an_older_version_that_goes_to_flash_meanwhile() 
     assert_eq!(buffer.being_logged().collect::<Vec<_>>(), [(second, 11)]);
 }
 
+/// What a command waits for alone comes first, behind older versions of its page; what a flush waits for takes turns with it.
+#[test]
+fn what_is_forced_is_logged_first_in_turns_with_what_a_flush_waits_for() {
+    let mut buffer = logged_buffer(16, 16);
+    let batch = |buffer: &mut WriteBuffer| -> Vec<u32> {
+        let count = buffer.start_log() as usize;
+        let batch = (0..count).map(|at| buffer.lpn(buffer.log_batch(at)).0);
+        let batch = batch.collect();
+        buffer.logged(&mut Vec::new());
+        batch
+    };
+    let force = |buffer: &mut WriteBuffer, lpn: u32| {
+        let slot = buffer.find(Lpn(lpn)).unwrap();
+        buffer.force(slot);
+        slot
+    };
+    [1, 9, 2, 3].into_iter().for_each(|lpn| {
+        write(&mut buffer, lpn);
+    });
+    let popped = [pop(&mut buffer), pop(&mut buffer)];
+    assert_eq!(write(&mut buffer, 9), Landing::New, "9 is being programmed");
+    force(&mut buffer, 9);
+    force(&mut buffer, 9);
+    assert_eq!(batch(&mut buffer), [9, 9], "the older version first");
+    assert_eq!(batch(&mut buffer), []);
+    write(&mut buffer, 4);
+    force(&mut buffer, 4);
+    buffer.flush(CommandId(1));
+    write(&mut buffer, 5);
+    force(&mut buffer, 5);
+    assert_eq!(batch(&mut buffer), [1, 4, 2, 5, 3]);
+    // One that is in flash before it is copied.
+    popped.into_iter().for_each(|slot| {
+        buffer.fate(slot);
+        buffer.programmed(slot, &mut Vec::new());
+    });
+    [6, 7, 8].into_iter().for_each(|lpn| {
+        write(&mut buffer, lpn);
+    });
+    let forced = force(&mut buffer, 7);
+    while pop(&mut buffer) != forced {}
+    buffer.fate(forced);
+    buffer.programmed(forced, &mut Vec::new());
+    assert_eq!(batch(&mut buffer), []);
+    force(&mut buffer, 8);
+    assert_eq!(batch(&mut buffer), [8], "and not 6");
+}
+
 #[test]
 fn what_a_log_held_is_in_it_again_as_far_as_there_is_room() {
     let mut buffer = logged_buffer(8, 2);
