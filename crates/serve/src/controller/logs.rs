@@ -210,8 +210,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn warnings_of_wear(&self) -> u8 {
         let wear = self.device.flash_age();
         let is_short = wear.is_some_and(|wear| wear.spare_percent() < SPARE_THRESHOLD_PERCENT);
-        u8::from(is_short) * CriticalWarning::Spare as u8
-            | u8::from(self.device.is_worn_out()) * CriticalWarning::ReadOnly as u8
+        let holds = [
+            (is_short, CriticalWarning::Spare),
+            (self.device.is_worn_out(), CriticalWarning::ReadOnly),
+        ];
+        let holds = holds.into_iter().filter(|(holds, _)| *holds);
+        holds.fold(0, |bits, (_, warning)| bits | warning as u8)
     }
 
     fn firmware(&self) -> FirmwareSlots {
