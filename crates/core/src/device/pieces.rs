@@ -117,7 +117,7 @@ pub(super) fn read_cache_serves(
 
 /// Whether all that a command reads of what a translation page maps is in the write buffer or in the read cache. Both go by logical
 /// addresses and ask no map; its page comes all the same, for those who will.
-pub(super) fn is_at_hand(
+pub(super) fn find_at_hand(
     command: &Command,
     page: TranslationPage,
     map: &mut Map,

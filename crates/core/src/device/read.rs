@@ -2,7 +2,7 @@
 
 use super::command::ToldByHost;
 use super::pieces::{
-    FromMemory, Run, ask_for_hosts_side, is_at_hand, pieces, read_cache_serves, to_be_read_ahead,
+    FromMemory, Run, ask_for_hosts_side, find_at_hand, pieces, read_cache_serves, to_be_read_ahead,
 };
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, ReadCache, Waiter};
@@ -249,7 +249,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for page in first..=last {
             let is_missed = command.missed >> (page - first) & 1 != 0;
             let data = (&self.buffer.slots, self.read_cache.as_ref());
-            if !is_missed || is_at_hand(command, TranslationPage(page), &mut self.map, data) {
+            if !is_missed || find_at_hand(command, TranslationPage(page), &mut self.map, data) {
                 let (from, to) = command.pages_within(TranslationPage(page));
                 self.read_pages(id, from, to);
                 continue;

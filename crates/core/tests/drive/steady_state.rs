@@ -486,13 +486,13 @@ fn all_writes_wait_a_little_and_none_waits_long() {
     for (name, depth) in [("970-pro", 16), ("tiny", 1)] {
         let [mut paced, mut unpaced] = ["drain", "none"].map(|pacing| {
             let spec = drive(name, &[("role.write_buffer.pacing", pacing)]);
-            let mut seen = run(&spec, HMB_BYTES, closed(depth, 0, 300_000));
+            let mut seen = run(&spec, HMB_BYTES, closed(depth, 0, 600_000));
             println!("{}", line(name, pacing, &spec, &mut seen));
             seen
         });
-        // A fifth of the buffer is still free in the end: 0.3 % of the writes on a 970-pro.
+        // Enough of them that the fifth of the buffer which is still free in the end is none of it: of 300,000 it was 0.3 %.
         assert!(
-            paced.iops() > 0.985 * unpaced.iops(),
+            paced.iops() > 0.99 * unpaced.iops(),
             "{name}: as many writes"
         );
         let [paced, unpaced] =

@@ -159,12 +159,14 @@ pub(super) fn few_requests(advice: &Advice) -> Option<String> {
         return None;
     };
     let decided = match advice.found {
-        Found::Off => 0,
-        Found::Size { enough_bytes, .. } => enough_bytes,
-        Found::Nothing { best_bytes } => best_bytes,
+        Found::Nothing { best_bytes } => Some(best_bytes),
+        found => found.enough_bytes(),
     };
     // The slower run of a given time has fewer.
-    let runs = [advice.run(decided), Some(&advice.reference)];
+    let runs = [
+        decided.and_then(|bytes| advice.run(bytes)),
+        Some(&advice.reference),
+    ];
     let run = (runs.into_iter().flatten()).min_by_key(|run| run.decisive_count())?;
     let (count, kind) = (run.decisive_count(), run.subject.name());
     let beyond = measure::beyond(count, percent);

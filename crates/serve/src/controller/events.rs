@@ -145,7 +145,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return;
         }
         (seen.replaced_blocks, seen.is_worn_out) = (replaced, is_worn_out);
-        let holds = self.warnings_of_wear();
+        let wear = self.device.flash_age();
+        let holds = self.warnings_of_wear(wear.map_or(100, |wear| wear.spare_percent()));
         let begun = holds & !std::mem::replace(&mut self.events.wear.warnings, holds);
         self.tell_of(begun & self.features.warnings_asked_for());
     }

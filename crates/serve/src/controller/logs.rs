@@ -178,9 +178,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
             (self.cannot_store(), CriticalWarning::Reliability),
         ];
         let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
-        let warnings = warnings.fold(self.warnings_of_wear(), |bits, (_, warning)| {
-            bits | warning as u8
-        });
+        let warnings = warnings.fold(
+            self.warnings_of_wear(spare_percent),
+            |bits, (_, warning)| bits | warning as u8,
+        );
         let plight = self.health_of_plight();
         // SMART counts the data of Verify, and not the command among those that read (NVM Command Set 1.0 §1.4).
         let read_bytes = u128::from(statistics.read_bytes) + u128::from(statistics.verified_bytes);
@@ -206,12 +207,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    /// Critical warnings of flash that wears out.
-    pub(super) fn warnings_of_wear(&self) -> u8 {
-        let wear = self.device.flash_age();
-        let is_short = wear.is_some_and(|wear| wear.spare_percent() < SPARE_THRESHOLD_PERCENT);
+    /// Critical warnings of flash that wears out, and has so much of its spare left.
+    pub(super) fn warnings_of_wear(&self, spare_percent: u8) -> u8 {
         let holds = [
-            (is_short, CriticalWarning::Spare),
+            (
+                spare_percent < SPARE_THRESHOLD_PERCENT,
+                CriticalWarning::Spare,
+            ),
             (self.device.is_worn_out(), CriticalWarning::ReadOnly),
         ];
         let holds = holds.into_iter().filter(|(holds, _)| *holds);
