@@ -247,9 +247,9 @@ impl Array {
         if die.waiting == 0 && !die.holds() {
             return;
         }
-        if die.free_at_ps > now.ps() {
-            if !die.waking {
-                die.waking = true;
+        if die.waking || die.free_at_ps > now.ps() {
+            // Its event may be one of those of this very moment: whose turn it is, is not decided before.
+            if !std::mem::replace(&mut die.waking, true) {
                 engine.schedule(die.free_at_ps, EventKind::DieFree, die_id.0);
             }
             return;

@@ -77,3 +77,41 @@ fn a_page_waits_for_what_its_own_die_has_to_move() {
     // Not for all that is to be moved.
     assert!(full_ps < u64::from(PLANES * MOVING) * page_ps);
 }
+
+/// Data of a read is handed on at the very moment at which its die is free, and has more read from it. Whose turn it is, the die's own
+/// event decides: a program that waits begins then, and not while somebody is still being asked what else there is.
+#[test]
+fn what_comes_as_a_die_becomes_free_begins_nothing_else() {
+    let keys = [
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "1"),
+        ("nand.cache_read", "false"),
+        ("nand.ecc", "0ns"),
+    ];
+    let (mut array, mut engine) = (Array::new(&drive("tiny", &keys).nand, 1), Engine::default());
+    let geometry = *array.geometry();
+    let (place, next) = (on(&geometry, 0, 0), on(&geometry, 0, 1));
+    // Less urgent than the program.
+    let read = |place: &Place| FlashOp::read(Class::Background, Cause::Map, 0, place, 1);
+    let first = array.enqueue(&mut engine, read(&place), CellMode::Native);
+    let sensed = engine.pop(u64::MAX).expect("the array has read");
+    assert_eq!(sensed.1, EventKind::ArrayDone);
+    array.on_array_done(&mut engine, first);
+    let unit = FlashOp::program(Class::HostProgram, Cause::Host, 0, &next);
+    array.enqueue(&mut engine, unit, CellMode::Native);
+    let waiting = |array: &Array| {
+        array
+            .programs_waiting(next.group, CellMode::Native, Class::HostProgram)
+            .count()
+    };
+    assert_eq!(waiting(&array), 1, "the register is full");
+
+    let (ready, kind, _) = engine.pop(u64::MAX).expect("data comes");
+    assert_eq!(kind, EventKind::DataReady);
+    array.enqueue(&mut engine, read(&next), CellMode::Native);
+    assert_eq!(waiting(&array), 1, "it is not the program that came");
+    let (free, kind, die) = engine.pop(u64::MAX).expect("the die is free");
+    assert_eq!((free.ps(), kind), (ready.ps(), EventKind::DieFree));
+    array.on_die_free(&mut engine, DieId(die));
+    assert_eq!(waiting(&array), 0, "its turn is now");
+}
