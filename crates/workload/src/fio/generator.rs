@@ -1,13 +1,21 @@
 //! The state machine of one fio job.
 
+mod flushes;
+mod left;
+mod pairs;
 mod passes;
+mod tags;
 
+use self::flushes::Flushes;
+use self::left::Left;
+use self::pairs::Pairs;
+use self::tags::Tags;
 use super::backlog::Backlog;
 use super::distribution::below;
 use super::files::Files;
 use super::flow::{Flow, Held};
 use super::latency::{LatencyGoal, Search, Wish};
-use super::offsets::{Direction, READ, TRIM, WRITE};
+use super::offsets::{Direction, READ, WRITE};
 use super::pacing::{Gate, Pacer};
 use super::plan::{Choice, Plan};
 use super::read_back::Written;
@@ -39,32 +47,12 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Generator {
     phase: Phase,
-    in_flight: u32,
-    /// Usually the depth; the refill mark while a full queue drains to it.
-    in_flight_limit: u32,
-    free_tags: Vec<u32>,
-    /// Tags from here on were never used.
-    fresh_tag: u32,
-    pass_left_bytes: u64,
-    total_left_bytes: u64,
-    requests_left: u64,
-    /// From here on they count anew: the end of the ramp, where their number is what ends the job.
-    count_anew_ps: u64,
-    deadline_ps: u64,
-    /// What was issued last is a write whose number calls for a flush; and whether a flush was the last thing done.
-    flush_due: bool,
-    flushed_last: bool,
-    flush_in_flight: bool,
-    writes: u64,
-    /// The write under way is to end with a flush, and whether that is under way.
-    tail_due: bool,
-    tail_in_flight: bool,
+    tags: Tags,
+    left: Left,
+    flushes: Flushes,
+    pairs: Pairs,
     offsets: Files,
     mix_rng: Xoshiro256PlusPlus,
-    /// The range trimmed last and not yet written.
-    trimmed: Option<(u64, u64)>,
-    /// Where the last write and the last trim began.
-    starts: [Option<u64>; 2],
     pacer: Option<Box<Pacer>>,
     flow: Option<Box<Flow>>,
     latency: Option<Box<Search>>,
@@ -74,42 +62,22 @@ pub struct Generator {
     backlog: Backlog,
     plan: Plan,
     start_ps: u64,
-    passes_left: u64,
-    pass_was_exhausted: bool,
-    issued_in_pass: u64,
-    /// No further pass: out of bytes, requests or time.
-    finished: bool,
     /// Another job has ended this one.
     stopped: bool,
     /// What is to be read back.
     written: Option<Written>,
-    /// What has been.
-    verified_bytes: u64,
 }
 
 impl Generator {
     pub(super) fn new(plan: Plan) -> Self {
         Self {
             phase: Phase::New,
-            in_flight: 0,
-            in_flight_limit: plan.depth,
-            free_tags: Vec::new(),
-            fresh_tag: 0,
-            pass_left_bytes: plan.pass_bytes,
-            total_left_bytes: plan.limit_bytes.saturating_mul(plan.loops),
-            requests_left: plan.requests_max,
-            count_anew_ps: u64::MAX,
-            deadline_ps: u64::MAX,
-            flush_due: false,
-            flushed_last: false,
-            flush_in_flight: false,
-            writes: 0,
-            tail_due: false,
-            tail_in_flight: false,
+            tags: Tags::new(plan.depth),
+            left: Left::new(&plan),
+            flushes: Flushes::default(),
+            pairs: Pairs::default(),
             offsets: Files::new(&plan.layout),
             mix_rng: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
-            trimmed: None,
-            starts: [None; 2],
             pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
             flow: None,
             latency: (plan.latency).map(|goal| Box::new(Search::new(goal, plan.depth))),
@@ -120,13 +88,8 @@ impl Generator {
             is_bound: plan.backlog.0 > 0 || plan.latency.is_some() || plan.counts_after_ramp(),
             backlog: Backlog::new(plan.backlog),
             start_ps: 0,
-            passes_left: plan.loops,
-            pass_was_exhausted: false,
-            issued_in_pass: 0,
-            finished: false,
             stopped: false,
             written: plan.verify.map(Written::new),
-            verified_bytes: 0,
             plan,
         }
     }
@@ -152,7 +115,8 @@ impl Generator {
         if matches!(self.phase, Phase::New | Phase::Delayed) {
             self.done();
         }
-        (self.stopped, self.deadline_ps) = (true, 0);
+        self.stopped = true;
+        self.left.stop();
     }
 
     fn done(&mut self) -> Next {
@@ -190,29 +154,23 @@ impl Generator {
             if let Some(next) = self.look() {
                 return next;
             }
-        } else if self.in_flight >= self.in_flight_limit {
-            self.in_flight_limit = self.plan.refill_at + 1;
+        } else if !self.tags.has_room(self.plan.refill_at) {
             return Next::Blocked;
         }
-        self.in_flight_limit = self.plan.depth;
-        if self.tail_due || self.flush_in_flight {
+        if self.flushes.hold_up() {
             return self.after_write();
         }
         // fio thinks after the last request, too, and beyond its runtime.
         if let Some(pacer) = &mut self.pacer
             && !self.stopped
-            && let Some(thinking) = pacer.think(now_ps, self.in_flight)
+            && let Some(thinking) = pacer.think(now_ps, self.tags.in_flight())
         {
             return match thinking {
                 Gate::At(at_ps) => Next::At(at_ps),
                 _ => self.quiesce(),
             };
         }
-        if now_ps >= self.deadline_ps {
-            self.finished = true;
-            return self.end_pass(now_ps);
-        }
-        if self.pass_left_bytes == 0 || self.total_left_bytes == 0 || self.requests_left == 0 {
+        if self.left.is_over(now_ps) || self.left.ends_pass() {
             return self.end_pass(now_ps);
         }
         if self.is_bound
@@ -223,7 +181,7 @@ impl Generator {
         if self.pacer.is_some() {
             return self.next_paced(now_ps);
         }
-        if self.flush_due {
+        if self.flushes.is_due() {
             return self.next_flush();
         }
         let direction = self.choose();
@@ -233,14 +191,12 @@ impl Generator {
     /// One of the job's requests has completed.
     #[inline]
     pub fn complete(&mut self, completion: &Completion) {
-        debug_assert!(self.in_flight > 0 && completion.tag < self.plan.depth);
-        self.in_flight -= 1;
-        self.free_tags.push(completion.tag);
+        self.tags.give_back(completion.tag);
         if completion.op != Op::Flush {
             self.backlog
                 .completed(completion.tag, completion.op == Op::Read);
         } else {
-            (self.flush_in_flight, self.tail_in_flight) = (false, false);
+            self.flushes.completed();
         }
         if let Some(search) = &mut self.latency
             && completion.op != Op::Flush
@@ -269,27 +225,27 @@ impl Generator {
 
     #[cold]
     fn next_bound(&mut self, now_ps: u64) -> Option<Next> {
-        if now_ps >= self.count_anew_ps {
-            (self.requests_left, self.count_anew_ps) = (self.plan.requests_max, u64::MAX);
-        }
+        self.left.count_anew(now_ps, self.plan.requests_max);
         if let Some(search) = &mut self.latency {
-            match search.look(now_ps, self.in_flight) {
+            match search.look(now_ps, self.tags.in_flight()) {
                 Wish::Go => {}
                 Wish::Blocked => return Some(self.quiesce()),
                 Wish::End => {
-                    self.finished = true;
+                    self.left.end();
                     return Some(self.end_pass(now_ps));
                 }
             }
         }
         if let Some(flow) = &mut self.flow {
-            match flow.held(now_ps, self.in_flight) {
+            match flow.held(now_ps, self.tags.in_flight()) {
                 None => {}
-                Some(Held::At(at_ps)) => return Some(Next::At(at_ps.min(self.deadline_ps))),
-                Some(Held::Blocked) if self.deadline_ps == u64::MAX || self.in_flight > 0 => {
+                Some(Held::At(at_ps)) => return Some(Next::At(at_ps.min(self.left.deadline_ps()))),
+                Some(Held::Blocked)
+                    if self.left.deadline_ps() == u64::MAX || self.tags.in_flight() > 0 =>
+                {
                     return Some(self.quiesce());
                 }
-                Some(Held::Blocked) => return Some(Next::At(self.deadline_ps)),
+                Some(Held::Blocked) => return Some(Next::At(self.left.deadline_ps())),
             }
         }
         let (offset, length) = self.backlog.take(self.written.as_mut()?)?;
@@ -307,22 +263,17 @@ impl Generator {
                     WRITE
                 }
             }
-            Choice::TrimThenWrite => match self.trimmed {
-                None => TRIM,
-                Some(_) => WRITE,
-            },
-            Choice::TrimAndWrite if self.starts[0] == self.starts[1] => TRIM,
-            Choice::TrimAndWrite => WRITE,
+            Choice::TrimThenWrite | Choice::TrimAndWrite => self.pairs.next(),
         }
     }
 
     fn next_paced(&mut self, now_ps: u64) -> Next {
-        let in_flight = self.in_flight;
+        let in_flight = self.tags.in_flight();
         let Some(pacer) = &mut self.pacer else {
             unreachable!("only asked of a paced job");
         };
         let waiting = pacer.waiting();
-        if self.flush_due {
+        if self.flushes.is_due() {
             return self.next_flush();
         }
         let chosen = match waiting {
@@ -336,19 +287,19 @@ impl Generator {
         };
         match pacer.gate(chosen, mixed, now_ps, in_flight) {
             Gate::Go(direction) => self.issue(direction, now_ps),
-            Gate::At(at_ps) => Next::At(at_ps.min(self.deadline_ps)),
+            Gate::At(at_ps) => Next::At(at_ps.min(self.left.deadline_ps())),
             Gate::Quiesce => self.quiesce(),
         }
     }
 
     #[inline]
     fn issue(&mut self, direction: Direction, now_ps: u64) -> Next {
-        let range = match self.trimmed {
+        let range = match self.pairs.trimmed() {
             Some(range) if direction == WRITE => Some(range),
             _ => self.offsets.next(direction),
         };
         let Some((offset, length)) = range.or_else(|| self.wrap(direction)) else {
-            self.pass_was_exhausted = true;
+            self.left.exhausted();
             return self.end_pass(now_ps);
         };
         let op = match direction {
@@ -356,40 +307,20 @@ impl Generator {
             WRITE => Op::Write,
             _ => Op::Trim,
         };
-        if let Choice::TrimThenWrite = self.plan.choice {
-            // Only the write counts: the pair moves the job on by one range.
-            self.trimmed = (direction == TRIM).then_some((offset, length));
+        if self
+            .pairs
+            .counts(&self.plan.choice, direction, (offset, length))
+        {
+            let reads_back = self.written.is_some();
+            self.left.take(length, self.plan.time_based, reads_back);
         }
-        if let Choice::TrimAndWrite = self.plan.choice {
-            self.starts[usize::from(direction == TRIM)] = Some(offset);
-        }
-        let counts = self.trimmed.is_none()
-            && (direction == WRITE || self.plan.choice != Choice::TrimAndWrite);
-        if counts {
-            // By time, a pass ends only to be read back.
-            if !self.plan.time_based || self.written.is_some() {
-                self.pass_left_bytes = self.pass_left_bytes.saturating_sub(length);
-            }
-            if !self.plan.time_based {
-                self.total_left_bytes = self.total_left_bytes.saturating_sub(length);
-            }
-            self.requests_left -= 1;
-        }
-        self.flush_due = false;
-        if direction == WRITE {
-            self.writes += 1;
-            let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-            self.flush_due =
-                self.plan.flush_every != [0; 2] && self.plan.flush_every.map(due) != [false; 2];
-            self.tail_due = self.plan.write_flushes;
-        }
+        self.flushes.issued(direction, &self.plan);
         if direction == WRITE
             && let Some(written) = &mut self.written
         {
             written.add(offset, length);
         }
-        self.flushed_last = false;
-        self.issued_in_pass += 1;
+        self.left.issued();
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(direction, length);
         }
@@ -417,11 +348,7 @@ impl Generator {
 
     #[inline]
     fn request(&mut self, op: Op, offset_bytes: u64, length_bytes: u64) -> Request {
-        let tag = self.free_tags.pop().unwrap_or_else(|| {
-            self.fresh_tag += 1;
-            self.fresh_tag - 1
-        });
-        self.in_flight += 1;
+        let tag = self.tags.take();
         if let Some(reaper) = &mut self.reaper
             && op != Op::Flush
         {
@@ -438,15 +365,14 @@ impl Generator {
     }
 
     fn flush(&mut self) -> Request {
-        (self.flush_due, self.flushed_last) = (false, true);
-        self.flush_in_flight = self.plan.flush_holds;
+        self.flushes.begin(self.plan.flush_holds);
         let request = self.request(Op::Flush, 0, 0);
         // That at the end of a pass is none of the thread's requests, as in fio.
         if let Some(reaper) = &mut self.reaper
             && self.phase == Phase::Running
         {
             match self.plan.flush_holds {
-                true => reaper.flushes(self.in_flight),
+                true => reaper.flushes(self.tags.in_flight()),
                 false => reaper.issued(),
             }
         }
@@ -458,7 +384,7 @@ impl Generator {
     fn next_flush(&mut self) -> Next {
         if let Some(reaper) = &mut self.reaper
             && self.plan.flush_holds
-            && let Some(next) = reaper.look_before_flush(self.in_flight)
+            && let Some(next) = reaper.look_before_flush(self.tags.in_flight())
         {
             return next;
         }
@@ -469,7 +395,7 @@ impl Generator {
     #[cold]
     fn quiesce(&mut self) -> Next {
         match &mut self.reaper {
-            Some(reaper) => reaper.quiesce(self.in_flight),
+            Some(reaper) => reaper.quiesce(self.tags.in_flight()),
             None => Next::Blocked,
         }
     }
@@ -477,10 +403,10 @@ impl Generator {
     /// What the thread of a job that takes completions when it looks does before it issues anything. In a flush it does nothing.
     #[cold]
     fn look(&mut self) -> Option<Next> {
-        if self.flush_in_flight {
+        if self.flushes.is_in_flight() {
             return Some(Next::Blocked);
         }
-        (self.reaper.as_mut()?).look(self.in_flight)
+        (self.reaper.as_mut()?).look(self.tags.in_flight())
     }
 
     /// Whether the thread takes the completion of what was submitted last when it looks, and not as it arrives.
@@ -512,10 +438,10 @@ impl Generator {
     /// The flush that a write ends with, or the wait for a flush that holds everything up.
     #[cold]
     fn after_write(&mut self) -> Next {
-        if self.flush_in_flight || self.in_flight > 0 {
+        if self.flushes.is_in_flight() || self.tags.in_flight() > 0 {
             return Next::Blocked;
         }
-        (self.tail_due, self.tail_in_flight) = (false, true);
+        self.flushes.begin_tail();
         Next::Submit(self.request(Op::Flush, 0, 0))
     }
 
@@ -524,7 +450,7 @@ impl Generator {
     pub fn counting(&self, op: Op) -> Counting {
         match op {
             Op::Write if self.plan.write_flushes => Counting::Head,
-            Op::Flush if self.tail_in_flight => Counting::Tail,
+            Op::Flush if self.flushes.is_tail() => Counting::Tail,
             Op::Flush if self.phase == Phase::Flushing => Counting::No,
             _ => Counting::Yes,
         }

@@ -1,6 +1,6 @@
 //! Passes over the range: how a job starts, ends a pass, reads back what it has written, and begins another.
 
-use super::{Generator, Phase};
+use super::{Generator, Pairs, Phase};
 use crate::Next;
 use lodger_core::Op;
 
@@ -33,24 +33,24 @@ impl Generator {
         {
             return read;
         }
-        if self.in_flight > 0 {
+        if self.tags.in_flight() > 0 {
             return match &mut self.reaper {
-                Some(reaper) => reaper.drain(self.in_flight),
+                Some(reaper) => reaper.drain(self.tags.in_flight()),
                 None => Next::Blocked,
             };
         }
-        if self.phase == Phase::Draining && self.plan.flush_at_end && !self.flushed_last {
+        if self.phase == Phase::Draining && self.plan.flush_at_end && !self.flushes.was_last() {
             self.phase = Phase::Flushing;
             return Next::Submit(self.flush());
         }
         if matches!(self.phase, Phase::Draining | Phase::Flushing)
-            && !self.finished
+            && !self.left.has_ended()
             && self.has_written()
         {
             self.phase = Phase::Verifying;
             return self.next_outside(now_ps);
         }
-        if self.finished || !self.begin_pass() {
+        if self.left.has_ended() || !self.begin_pass() {
             return self.done();
         }
         self.phase = Phase::Running;
@@ -64,14 +64,13 @@ impl Generator {
 
     /// The next block to read back; `None` when there is none left, or no time.
     fn read_back(&mut self, now_ps: u64) -> Option<Next> {
-        if now_ps >= self.deadline_ps {
-            self.finished = true;
+        if self.left.is_over(now_ps) {
             return None;
         }
         if let Some(next) = self.look() {
             return Some(next);
         }
-        if self.in_flight >= self.plan.depth {
+        if self.tags.in_flight() >= self.plan.depth {
             return Some(Next::Blocked);
         }
         let (offset, length) = self.written.as_mut()?.take()?;
@@ -80,10 +79,7 @@ impl Generator {
 
     /// A read of what was written. fio counts it against `io_size` and `number_ios`, too.
     pub(super) fn read_again(&mut self, offset: u64, length: u64) -> Next {
-        if !self.plan.time_based {
-            self.verified_bytes = self.verified_bytes.saturating_add(length);
-        }
-        self.requests_left = self.requests_left.saturating_sub(1);
+        self.left.read_back(length, self.plan.time_based);
         if let Some(pacer) = &mut self.pacer {
             pacer.read_back(length);
         }
@@ -95,13 +91,7 @@ impl Generator {
 
     fn start(&mut self) {
         self.phase = Phase::Running;
-        if let Some(runtime_ps) = self.plan.runtime_ps {
-            let after_ramp_ps = self.start_ps.saturating_add(self.plan.ramp_ps);
-            self.deadline_ps = after_ramp_ps.saturating_add(runtime_ps);
-        }
-        if self.plan.counts_after_ramp() {
-            self.count_anew_ps = self.start_ps.saturating_add(self.plan.ramp_ps);
-        }
+        self.left.start(&self.plan, self.start_ps);
         if let Some(pacer) = &mut self.pacer {
             pacer.start(self.start_ps);
         }
@@ -115,31 +105,12 @@ impl Generator {
 
     /// Begins another pass if there is one: fio's `keep_running`.
     fn begin_pass(&mut self) -> bool {
-        let plan = &self.plan;
-        if self.total_left_bytes == 0 || self.requests_left == 0 || self.issued_in_pass == 0 {
+        if !self.left.begin_pass(&self.plan) {
             return false;
         }
-        self.passes_left = self.passes_left.saturating_sub(1);
-        if self.passes_left == 0 {
-            let all_bytes = plan.limit_bytes.saturating_mul(plan.loops);
-            let issued_bytes = all_bytes - self.total_left_bytes + self.verified_bytes;
-            let missing = plan.limit_bytes.saturating_sub(issued_bytes);
-            let largest = (0..3).filter(|&d| plan.layout.active[d]);
-            let largest = largest.map(|d| plan.layout.sizes[d].max()).max();
-            if missing < largest.unwrap_or(0).max(1)
-                || (self.pass_was_exhausted && !plan.has_io_size)
-            {
-                return false;
-            }
-            self.passes_left = 1;
-        }
-        self.pass_left_bytes = plan.pass_bytes;
-        self.pass_was_exhausted = false;
-        self.issued_in_pass = 0;
-        self.trimmed = None;
-        self.starts = [None; 2];
-        self.flushed_last = false;
-        self.offsets.restart(plan.repeat);
+        self.pairs = Pairs::default();
+        self.flushes.begin_pass();
+        self.offsets.restart(self.plan.repeat);
         true
     }
 }
