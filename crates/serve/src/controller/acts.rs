@@ -228,7 +228,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let (is_there, why) = match act {
             // After a reset the drive may still have it lent, but the host has it back.
             Act::Corrupt(_) => {
-                let has_any = self.hmb.is_enabled() && memory.is_lent() && !memory.is_withdrawn();
+                let has_any =
+                    self.hmb.feature.is_enabled() && memory.is_lent() && !memory.is_withdrawn();
                 (has_any, "the drive has no host memory")
             }
             Act::Withdraw => {
@@ -332,7 +333,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             recorder.power_cut(self.device.now_ps());
         }
         self.stop();
-        self.is_resetting = true;
+        self.transition.begin_reset();
         self.plight.is_stalled = false;
         self.plight.is_gone = false;
         self.plight.was_programming = false;
@@ -345,7 +346,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.device.begin_power_cut();
         self.window_lost_power();
         self.device.host_memory.memory.take_back();
-        self.hmb_settles = false;
+        self.hmb.settles = false;
         self.power.stop(now_ps);
         self.registers.function_reset();
         let wipe = std::mem::take(&mut self.wipe).saved();

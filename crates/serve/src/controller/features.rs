@@ -401,14 +401,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
         request: &HmbRequest,
         permit: Permit,
     ) -> Result<(), (Permit, Status)> {
-        if self.hmb_settles {
+        if self.hmb.settles {
             // What was taken back is still being saved from.
             return Err((permit, Status::COMMAND_SEQUENCE_ERROR));
         }
         // What was lent is saved from before it is the host's again.
         self.leave_rest_for_memory();
         let limits = self.identity.host_memory;
-        match self.hmb.set(request, &limits) {
+        match self.hmb.feature.set(request, &limits) {
             Err(status) => Err((permit, status)),
             Ok(HmbAction::Enable) => {
                 let ranges = match usable_ranges(&self.memory, request, &limits, self.page) {
@@ -418,15 +418,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let bytes = ranges.iter().map(|range| range.bytes).sum();
                 self.device.host_memory.memory.lend(&ranges);
                 self.set_hmb(bytes);
-                self.hmb.enabled(request);
+                self.hmb.feature.enabled(request);
                 self.complete(permit, Outcome::SUCCESS);
                 self.note_event(Event::Grant);
                 Ok(())
             }
             Ok(HmbAction::Drain) => {
                 self.give_host_memory_back();
-                match self.hmb_settles {
-                    true => self.hmb_waiting = Some(permit),
+                match self.hmb.settles {
+                    true => self.hmb.waiting = Some(permit),
                     // Nothing of the grant was of use, so nothing is to be saved.
                     false => {
                         self.complete(permit, Outcome::SUCCESS);
@@ -471,7 +471,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let mut dword = self.features.dword_of(values, id, get.dword11);
         if id == FeatureId::HostMemoryBuffer {
             let (says, attributes) = match is_current {
-                true => self.hmb.get(self.keeps_off_host_memory()),
+                true => self.hmb.feature.get(self.keeps_off_host_memory()),
                 false => (0, HmbAttributes::default()),
             };
             dword = says;

@@ -300,7 +300,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.end_plight();
         self.begin_shutdown();
         let mut idle = 0;
-        while self.is_shutting_down && self.keeping.shutdown.is_none() && idle < 3 {
+        while self.transition.is_shutting_down() && self.keeping.shutdown.is_none() && idle < 3 {
             // A drive that has nothing to do, and has not saved what it had, never will.
             idle = if self.next_time_ps().is_none() {
                 idle + 1

@@ -39,6 +39,7 @@ mod record;
 mod region;
 mod time;
 mod timestamp;
+mod under_way;
 mod window;
 mod wipe;
 
@@ -60,10 +61,8 @@ use lodger_core::device::{News, Sent};
 use lodger_core::observe::Histogram;
 use lodger_core::{Device, DriveSpec, Precondition};
 use lodger_wire::command::QueueLimits;
-use lodger_wire::hmb::HmbFeature;
 use lodger_wire::lba::BlockSize;
 use lodger_wire::memory::GuestMemory;
-use lodger_wire::queue::Permit;
 use lodger_wire::registers::{Effect, Enable, ReadEffect, Registers};
 use lodger_wire::{PageSize, QueueId};
 use logs::ErrorLog;
@@ -74,8 +73,7 @@ use record::Recorder;
 pub use record::Sink;
 use region::Region;
 pub use region::WINDOW_BAR;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use under_way::{Arrivals, Arrived, Grant, Transition};
 use wipe::Wipe;
 
 /// I/O queues of each kind at most. With the admin queue they have 64 interrupt vectors.
@@ -107,18 +105,6 @@ impl Default for Settings {
     }
 }
 
-/// A completion on its way to the guest, earliest first.
-type Arrival = Reverse<(u64, u64, Arrived)>;
-
-/// What arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Arrived {
-    /// The completion of a command, by what the drive calls it.
-    Completion(u32),
-    /// The answer to a call of the byte window, by tag.
-    Answer(u32),
-}
-
 /// One controller with its drive.
 #[allow(missing_debug_implementations)]
 pub struct Controller<M: GuestMemory + Clone> {
@@ -135,21 +121,11 @@ pub struct Controller<M: GuestMemory + Clone> {
     wipe: Wipe,
     keeping: Keeping,
     power: Power,
-    hmb: HmbFeature,
-    /// Set Features that disables host memory, until nothing goes there any more.
-    hmb_waiting: Option<Permit>,
-    /// Host memory that was given up is still being saved from.
-    hmb_settles: bool,
-    /// A reset waits for commands under way.
-    is_resetting: bool,
+    hmb: Grant,
+    transition: Transition,
     /// The function may access the host's memory.
     may_access_host: bool,
-    /// The guest has enabled the controller before a reset of the function was over.
-    to_enable: Option<Enable>,
-    is_shutting_down: bool,
-    is_saved: bool,
-    arrivals: BinaryHeap<Arrival>,
-    arrivals_so_far: u64,
+    arrivals: Arrivals,
     sent: Vec<Sent>,
     interrupts: u64,
     statistics: Statistics,
@@ -221,16 +197,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
             wipe: Wipe::default(),
             keeping: Keeping::default(),
             power: Power::default(),
-            hmb: HmbFeature::default(),
-            hmb_waiting: None,
-            hmb_settles: false,
-            is_resetting: false,
+            hmb: Grant::default(),
+            transition: Transition::default(),
             may_access_host: true,
-            to_enable: None,
-            is_shutting_down: false,
-            is_saved: false,
-            arrivals: BinaryHeap::new(),
-            arrivals_so_far: 0,
+            arrivals: Arrivals::default(),
             sent: Vec::new(),
             interrupts: 0,
             statistics: Statistics::default(),
@@ -283,7 +253,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn follow(&mut self, effect: Effect) {
         match effect {
-            Effect::Enable(enable) if self.is_resetting => self.to_enable = Some(enable),
+            Effect::Enable(enable) if self.transition.is_resetting() => {
+                self.transition.enable_later(enable);
+            }
             Effect::Enable(enable) => self.start(&enable),
             Effect::Disable | Effect::SubsystemReset => {
                 self.stop();
@@ -325,16 +297,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.keeping.stop();
         self.features.reset(self.device.now_ps());
         self.power.stop(self.device.now_ps());
-        if let Some(permit) = self.hmb_waiting.take() {
-            permit.abandon();
-        }
+        self.hmb.abandon();
         self.interrupts = 0;
-        self.to_enable = None;
-        self.hmb.reset();
+        self.hmb.feature.reset();
         self.give_host_memory_back();
         self.set_power(self.features.power_state());
-        self.is_resetting = true;
-        self.is_shutting_down = false;
+        self.transition.begin_reset();
         self.end_waits();
     }
 
@@ -348,9 +316,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn give_host_memory_back(&mut self) {
-        if !self.hmb_settles && self.device.host_memory.memory.is_lent() {
+        if !self.hmb.settles && self.device.host_memory.memory.is_lent() {
             self.set_hmb(0);
-            self.hmb_settles = true;
+            self.hmb.settles = true;
         }
     }
 
@@ -366,10 +334,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         // Nothing is begun any more once the drive shuts down.
         self.go_on_with_held(u64::MAX);
         self.leave_rest_for_memory();
-        self.is_shutting_down = true;
-        self.is_saved = false;
+        self.transition.begin_shutdown();
         self.keeping.begin_shutdown();
-        self.hmb.reset();
+        self.hmb.feature.reset();
         self.give_host_memory_back();
         self.device.refuse_held();
         self.device.begin_shutdown();
@@ -380,29 +347,29 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// What was waited for and is over.
     fn end_waits(&mut self) {
-        if self.hmb_settles && !self.device.hmb_is_being_saved() {
-            self.hmb_settles = false;
+        if self.hmb.settles && !self.device.hmb_is_being_saved() {
+            self.hmb.settles = false;
             self.device.host_memory.memory.take_back();
-            if let Some(permit) = self.hmb_waiting.take() {
+            if let Some(permit) = self.hmb.waiting.take() {
                 self.complete(permit, lodger_wire::entry::Outcome::SUCCESS);
                 self.note_event(Event::TakeBack);
             }
         }
-        if self.is_shutting_down && self.is_saved && !self.hmb_settles && self.is_shutdown_kept() {
-            self.is_shutting_down = false;
+        if self.transition.has_saved() && !self.hmb.settles && self.is_shutdown_kept() {
+            self.transition.end_shutdown();
             self.statistics.shutdowns += 1;
             self.registers.shutdown_done();
         }
-        if self.is_resetting
+        if self.transition.is_resetting()
             && self.flights.is_empty()
-            && !self.hmb_settles
+            && !self.hmb.settles
             && !self.plight.is_recovering()
             && !self.plight.is_stalled
         {
-            self.is_resetting = false;
+            self.transition.end_reset();
             let effect = self.registers.reset_done();
             self.follow(effect);
-            if let Some(enable) = self.to_enable.take() {
+            if let Some(enable) = self.transition.take_enabled() {
                 self.start(&enable);
             }
         }
@@ -449,12 +416,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.run_device_to(now_ps.max(self.device.now_ps()));
     }
 
-    fn will_arrive(&mut self, at_ps: u64, what: Arrived) {
-        self.arrivals_so_far += 1;
-        let arrival = (at_ps, self.arrivals_so_far, what);
-        self.arrivals.push(Reverse(arrival));
-    }
-
     fn run_device_to(&mut self, now_ps: u64) {
         if let Some(recorder) = &mut self.recorder {
             recorder.runs(now_ps);
@@ -465,12 +426,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
                     self.device.take_sent(&mut self.sent);
                     let mut sent = std::mem::take(&mut self.sent);
                     for sent in sent.drain(..) {
-                        self.will_arrive(sent.arrives_ps, Arrived::Completion(sent.command.0));
+                        let completion = Arrived::Completion(sent.command.0);
+                        self.arrivals.push(sent.arrives_ps, completion);
                     }
                     self.sent = sent;
                     self.hear_window();
                 }
-                News::ShutDown => self.is_saved = true,
+                News::ShutDown => self.transition.saved(),
                 // Alarms: none is set. What was returned is asked for where it matters.
                 News::Alarm(..) | News::HmbReturned => {}
                 News::Recovered => self.recovered(),
@@ -490,8 +452,6 @@ impl<M: GuestMemory + Clone> Drop for Controller<M> {
         self.kept.stop();
         self.keeping.stop();
         self.power.stop(0);
-        if let Some(permit) = self.hmb_waiting.take() {
-            permit.abandon();
-        }
+        self.hmb.abandon();
     }
 }

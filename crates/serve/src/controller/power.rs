@@ -72,7 +72,7 @@ impl Power {
 impl<M: GuestMemory + Clone> Controller<M> {
     /// Whether the drive has to keep off the host's memory while it rests.
     fn is_restricted(&self) -> bool {
-        self.hmb.is_restricted() && self.device.host_memory.memory.is_lent()
+        self.hmb.feature.is_restricted() && self.device.host_memory.memory.is_lent()
     }
 
     /// Whether it has to keep off it now.
@@ -82,7 +82,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Whether nothing goes on, in the drive either, that may need host memory.
     fn is_quiet(&self) -> bool {
-        let is_idle = self.flights.is_empty() && !self.wipe.is_under_way() && !self.hmb_settles;
+        let is_idle = self.flights.is_empty() && !self.wipe.is_under_way() && !self.hmb.settles;
         is_idle && self.device.next_time().is_none()
     }
 

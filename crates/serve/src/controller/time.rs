@@ -7,7 +7,6 @@ use lodger_core::ids::CommandId;
 use lodger_core::observe::Histogram;
 use lodger_core::{Op, Status};
 use lodger_wire::memory::GuestMemory;
-use std::cmp::Reverse;
 
 /// Answers of a drive that nobody waits for, before the queues are looked at and hosts are told.
 const ANSWERS_MAX: u32 = 8;
@@ -37,7 +36,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let now_ps = now_ps.max(self.device.now_ps());
         self.run_device(now_ps);
         self.take_arrivals(now_ps);
-        if self.is_shutting_down {
+        if self.transition.is_shutting_down() {
             // The drive begins to save when the last command is gone.
             self.run_device(now_ps);
         }
@@ -46,7 +45,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let passed = self.look_at_file();
         self.look_at_wear();
         self.end_waits();
-        if self.registers.is_ready() && !self.is_shutting_down {
+        if self.registers.is_ready() && !self.transition.is_shutting_down() {
             self.look_at_shadows();
             self.go_on_with_held(now_ps);
             // Before commands take the room there is.
@@ -74,10 +73,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Whether it waits to be let at the host's memory.
     pub(super) fn is_cut_off(&self) -> bool {
-        !self.may_access_host
-            && self.registers.is_ready()
-            && !self.is_resetting
-            && !self.is_shutting_down
+        !self.may_access_host && self.registers.is_ready() && self.transition.is_over()
     }
 
     /// When there is something to do without the guest's doing; `None`: not before it does something.
@@ -89,12 +85,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if self.plight.is_stalled {
             return self.next_act_ps();
         }
-        let drive = earlier(self.device.next_time(), self.next_arrival_ps());
+        let drive = earlier(self.device.next_time(), self.arrivals.next_time_ps());
         earlier(drive, self.next_of_others_ps())
-    }
-
-    fn next_arrival_ps(&self) -> Option<u64> {
-        self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps)
     }
 
     /// When there is something to do that is neither the drive's nor a completion that arrives.
@@ -114,7 +106,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let (mut answers, mut others_ps) = (0, self.next_of_others_ps());
         let pages_before = self.deallocated_pages();
         for _ in 0..steps_max {
-            let arrival_ps = self.next_arrival_ps();
+            let arrival_ps = self.arrivals.next_time_ps();
             let Some(next_ps) = earlier(self.device.next_time(), arrival_ps) else {
                 break;
             };
@@ -142,7 +134,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Whether all that is waited for is answers of the drive to commands.
     fn answers_only(&self) -> bool {
-        let is_at_work = self.registers.is_ready() && !self.is_shutting_down && !self.is_resetting;
+        let is_at_work = self.registers.is_ready() && self.transition.is_over();
         let is_told_of_steps = self.is_cut_off()
             || self.plight.is_stalled
             || self.kept.rules.waits_for(Event::Program);
@@ -171,9 +163,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             || self.kept.is_holding()
             || self.power.is_waking()
             || self.power.is_going()
-            || self.hmb_settles
-            || self.is_resetting
-            || self.is_shutting_down
+            || self.hmb.settles
+            || !self.transition.is_over()
             || self.plight.is_waited_for()
             || self.registers.pmr_waits()
     }
@@ -186,10 +177,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Completions whose entries arrive by now.
     pub(super) fn take_arrivals(&mut self, now_ps: u64) {
-        while let Some(Reverse((at_ps, _, what))) = self.arrivals.peek().copied()
-            && at_ps <= now_ps
-        {
-            self.arrivals.pop();
+        while let Some((at_ps, what)) = self.arrivals.take(now_ps) {
             self.lateness.record((now_ps - at_ps) / 1000);
             let command = match what {
                 Arrived::Completion(command) => command,

@@ -193,7 +193,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let mut has_changed = false;
         for (answer, payload) in answers {
             has_changed |= self.flights.answered(&answer, payload);
-            self.will_arrive(answer.arrives_ps, super::Arrived::Answer(answer.cookie));
+            let answered = super::Arrived::Answer(answer.cookie);
+            self.arrivals.push(answer.arrives_ps, answered);
         }
         if has_changed {
             // Before anything is written that relies on it.
