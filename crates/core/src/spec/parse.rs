@@ -97,13 +97,14 @@ impl ParsedDrive {
         if has_below(path) {
             return None;
         }
-        let is_there = |table: &str| self.values.iter().any(|value| value.key == table);
+        let map = &self.spec.roles.map.tiers;
+        let stands = |memory: &str| map.iter().any(|part| part.tier.name() == memory);
         let above = path
             .rsplit_once('.')
             .map(|(above, _)| above)
             .filter(|above| has_below(above))
-            // Of a memory that the drive lacks nothing may be said.
-            .filter(|_| unused::memory_of(path).is_none_or(is_there));
+            // Of a memory that the map does not stand on nothing may be said.
+            .filter(|_| unused::memory_of(path).is_none_or(stands));
         stated(path).or_else(|| stated(above?))
     }
 }

@@ -1,10 +1,14 @@
 //! Keys that can do nothing beside the others of a drive. Where they are given they are refused, so that nobody takes them
 //! for the cause of what a drive does. Where a later layer has switched off what an earlier one gave, they are forgotten.
 
+use super::Tier;
 use super::error::SpecError;
 use super::keys::{self, Key};
 use super::parse::Values;
 use super::value::Value;
+
+/// The memories that the map stands on.
+const MAP: &str = "role.map.tiers";
 
 /// Keys that need another one to have a value.
 struct Rule {
@@ -55,16 +59,10 @@ const OF_MEMORIES: [&str; 4] = [
     "role.map.encoding.",
 ];
 
-/// The key that a drive has if it has the memory that `path` is about.
+/// The memory of which `path` says what the map has there.
 pub(super) fn memory_of(path: &str) -> Option<&'static str> {
     let name = OF_MEMORIES.iter().find_map(|of| path.strip_prefix(of))?;
-    match name {
-        "sram" => Some("tier.sram.size"),
-        "dram" => Some("tier.dram.size"),
-        "cxl" => Some("tier.cxl.size"),
-        "hmb" => Some("tier.hmb.preferred"),
-        _ => None,
-    }
+    Tier::from_word(name).map(Tier::name)
 }
 
 /// Refuses what can do nothing, and forgets what a later layer has switched off.
@@ -78,16 +76,37 @@ pub(super) fn refuse(values: &mut Values) -> Result<(), SpecError> {
         }
     }
     for key in keys::KEYS {
-        let Some(memory) = memory_of(key.path) else {
-            continue;
-        };
-        if values.layer(key.path).is_some() && !values.has(memory) {
-            let table = memory.rsplit_once('.').map_or(memory, |(table, _)| table);
-            let must = format!("needs a table `[{table}]`, which this drive does not have");
-            return Err(values.contradiction(key.path, &must));
+        if let Some(memory) = memory_of(key.path) {
+            refuse_without_map(values, key, memory)?;
         }
     }
     Ok(())
+}
+
+/// What the map has of its own on a memory that it does not stand on, or that the drive lacks.
+fn refuse_without_map(
+    values: &mut Values,
+    key: &'static Key,
+    memory: &str,
+) -> Result<(), SpecError> {
+    let stands = values.tiers(MAP).iter().any(|tier| tier.name() == memory);
+    let Some(given) = values.layer(key.path).filter(|_| !stands) else {
+        return Ok(());
+    };
+    if values.layer(MAP).is_some_and(|elsewhere| elsewhere > given) {
+        return values.forget(key);
+    }
+    let there = keys::KEYS
+        .iter()
+        .filter(|key| key.path.starts_with("tier."));
+    let must = match there
+        .into_iter()
+        .any(|key| key.path.split('.').nth(1) == Some(memory) && values.has(key.path))
+    {
+        true => format!("does nothing unless `{MAP}` names \"{memory}\""),
+        false => format!("needs a table `[tier.{memory}]`, which this drive does not have"),
+    };
+    Err(values.contradiction(key.path, &must))
 }
 
 fn refuse_one(values: &mut Values, key: &'static Key, rule: &Rule) -> Result<(), SpecError> {

@@ -59,6 +59,32 @@ fn keys_of_another_protocol_are_refused() {
 }
 
 #[test]
+fn a_map_of_a_memory_that_it_does_not_stand_on_is_refused() {
+    let dram = ("tier.dram.size", "1MiB");
+    let size = ("role.map.size.dram", "32KiB");
+    assert_eq!(
+        refused(&[dram, size]),
+        "`role.map.size.dram` does nothing unless `role.map.tiers` names \"dram\", found `32KiB` (--set)"
+    );
+    // The null: there it does something.
+    over("", "", &[dram, size, ("role.map.tiers", "sram, dram")]).expect("a map in DRAM");
+    // Who has the map stand elsewhere need not know what it had there; who says both at once has not meant one of them.
+    let elsewhere = over("", "[role.map]\ntiers = [\"hmb\"]\n", &[]).expect("without SRAM");
+    assert!(
+        elsewhere
+            .values
+            .iter()
+            .all(|value| value.key != "role.map.size.sram")
+    );
+    over(
+        "",
+        "",
+        &[("role.map.tiers", "hmb"), ("role.map.size.sram", "8KiB")],
+    )
+    .expect_err("both at once");
+}
+
+#[test]
 fn a_map_of_a_memory_that_is_not_there_is_refused() {
     for (key, value) in [
         ("role.map.size.dram", "32KiB"),
@@ -76,7 +102,7 @@ fn a_map_of_a_memory_that_is_not_there_is_refused() {
     }
     over(
         "role.map.size.dram = \"32KiB\"",
-        "tier.dram.size = \"1MiB\"",
+        "tier.dram.size = \"1MiB\"\nrole.map.tiers = [\"sram\", \"dram\"]",
         &[],
     )
     .expect("who extends it has the memory");
