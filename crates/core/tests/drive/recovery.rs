@@ -109,3 +109,41 @@ fn a_drive_of_eight_terabytes_recovers_from_what_was_written_alone() {
     println!("8 TB, 10,000 pages written: {recovery:?}");
     assert!(recovery.recovery_ps < 1_000_000_000_000, "{recovery:?}");
 }
+
+/// A drive that has come back did nothing it was not asked for before its first command: the first burst after a boot met a full
+/// single-bit cache, and what had been trimmed was not erased, however long it had been on.
+#[test]
+fn a_drive_that_has_come_back_idles_as_any_other() {
+    let spec = drive("tiny", &[("ftl.slc_idle", "100ms")]);
+    let folded = |comes_back: fn(&mut Host), waits_ps: u64| {
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
+        let mut at = 0;
+        closed_loop(&mut host, 8, 64, |_| {
+            at += 32;
+            pages(Op::Write, at - 32, 32)
+        });
+        let mut done = Vec::new();
+        host.submit(pages(Op::Flush, 0, 0));
+        host.advance_to_completion(u64::MAX, &mut done);
+        comes_back(&mut host);
+        host.advance(host.now_ps() + waits_ps, &mut done);
+        host.counters().programs_by_cause[Cause::Fold as usize]
+    };
+    let second_ps = 1_000_000_000_000;
+    let never_left = folded(|_| {}, second_ps);
+    assert!(never_left > 0, "it folds");
+    for comes_back in [
+        |host: &mut Host| drop(host.power_cut()),
+        |host: &mut Host| drop(host.host_crash()),
+        |host: &mut Host| drop(host.power_cut_in_recovery(1_000_000)),
+    ] {
+        // What was under way is torn, so that it may be a few more or less.
+        let came_back = folded(comes_back, second_ps);
+        assert!(
+            came_back.abs_diff(never_left) <= never_left / 10 + 1,
+            "{came_back} for {never_left}"
+        );
+        // Not before its time.
+        assert_eq!(folded(comes_back, second_ps / 20), 0);
+    }
+}
