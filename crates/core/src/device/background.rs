@@ -19,6 +19,12 @@ const RESTS_PER_DIE: u32 = 4;
 /// Program operations for each die that such pages are read ahead for: one runs, and the next is filled.
 const UNITS_AHEAD: u32 = 2;
 
+/// So many victims make the mean of how long they were closed.
+const VICTIMS_OF_LATE: u64 = 16;
+/// What lies still has been closed for so many times as long as they. Of data that is written over and over in the same order nothing
+/// is ever twice as old as what is collected.
+const STILL: u64 = 2;
+
 /// State of the work nobody asked for.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Background {
@@ -35,6 +41,8 @@ pub(super) struct Background {
     idle_period: u32,
     /// The last victim was chosen for wear: the next is not.
     pub wear_turn_taken: bool,
+    /// For how long victims of garbage collection have been closed of late, in superblocks that were; a mean.
+    closed_for: Option<u64>,
     /// Moves of the program operation being put together; empty in between.
     pub batch: Vec<Move>,
     /// Recovery collects: no new data before the reserve is back.
@@ -77,6 +85,11 @@ impl Background {
         let Some(read) = self.collectors[mover as usize].current else {
             return;
         };
+        if read.cause == Cause::Gc {
+            let of_this = ftl.blocks.closed_for(read.victim);
+            let before = self.closed_for.unwrap_or(of_this);
+            self.closed_for = Some(before - before / VICTIMS_OF_LATE + of_this / VICTIMS_OF_LATE);
+        }
         let valid = ftl.blocks[read.victim].valid;
         if valid > 0 && matches!(read.cause, Cause::Gc | Cause::Fold) {
             let written_bytes = board.counters.host_written_bytes;
@@ -87,6 +100,14 @@ impl Background {
             let tracer = &mut board.engine.tracer;
             tracer.victim(read.victim, cause, valid, now_ps);
         }
+    }
+
+    /// Whether a superblock has lain still for much longer than those that are collected: its data is expected to lie on. What is
+    /// soon to be written anew is not worth being moved, and wears out the superblock that it is moved to.
+    pub fn lies_still(&self, ftl: &Ftl, superblock: Superblock) -> bool {
+        let closed_for = ftl.blocks.closed_for(superblock);
+        self.closed_for
+            .is_some_and(|others| closed_for >= STILL * others)
     }
 
     /// Whether superblocks of which nothing is current are erased, one at a time: a cache that takes of what holds nothing is

@@ -227,7 +227,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let counts = ageing.as_ref().map_or(1, |ageing| ageing.acceleration);
         let threshold = self.spec.ftl.wear_static_threshold.div_ceil(counts);
         let worn = self.ftl.blocks.worn_unevenly(threshold)?;
-        (!self.background.wear_turn_taken && !self.is_in_need()).then_some(worn)
+        let in_turn = !self.background.wear_turn_taken && !self.is_in_need();
+        (in_turn && self.background.lies_still(&self.ftl, worn)).then_some(worn)
     }
 
     /// Whether what the last look at all superblocks saw is enough to say that nothing can start beside

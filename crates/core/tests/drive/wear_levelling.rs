@@ -89,3 +89,40 @@ fn erases_that_stand_for_many_count_as_many() {
     assert!(plain.least > 0);
     assert_eq!((plain.least, plain.most), (tenfold.least, tenfold.most));
 }
+
+/// A whole drive written over and over in the same order (fio's `randrepeat`), after a part of it that was written alone. The least worn
+/// superblock was the one to be written anew next: its data went to the most worn, which was free again soon and more worn still, for ever.
+#[test]
+fn what_is_written_anew_in_turn_is_not_moved_for_wear() {
+    const PAGES: u64 = 16;
+    const PASSES: u64 = 12;
+    let amplification = |threshold: &str| {
+        let key = ("ftl.wear_static_threshold", threshold);
+        let spec = drive("tiny", &[&SMALL[..], &[key]].concat());
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        let chunks = host.drive.ftl().user_slots() / PAGES as u32;
+        let chunk = |chunk: u32| pages(Op::Write, u64::from(chunk) * PAGES, PAGES);
+        closed_loop(&mut host, 16, 20_000, |rng| chunk(rng.below(chunks / 8)));
+        let mut order: Vec<u32> = (0..chunks).collect();
+        let mut rng = Rng::new(7);
+        for at in (1..chunks).rev() {
+            order.swap(at as usize, rng.below(at + 1) as usize);
+        }
+        let programmed = |host: &Host| {
+            host.counters()
+                .programmed_slots_by_cause
+                .iter()
+                .sum::<u64>()
+        };
+        let before = programmed(&host);
+        let writes = u64::from(chunks) * PASSES;
+        let mut next = order.into_iter().cycle();
+        closed_loop(&mut host, 16, writes, |_| {
+            chunk(next.next().expect("it goes on"))
+        });
+        (programmed(&host) - before) as f64 / (writes * PAGES) as f64
+    };
+    let [without, with] = ["0", "20"].map(amplification);
+    println!("amplification {without:.3}, {with:.3} with wear levelled");
+    assert!(with < 1.1 * without, "{with} for {without}");
+}

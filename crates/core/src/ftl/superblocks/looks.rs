@@ -153,6 +153,12 @@ impl Superblocks {
         closed.find_map(|(superblock, block)| (block.valid == 0).then_some(superblock))
     }
 
+    /// For how long a superblock has been closed, in superblocks that were.
+    #[must_use]
+    pub fn closed_for(&self, superblock: Superblock) -> u64 {
+        self.closings - self[superblock].closed_at
+    }
+
     /// The closed superblock whose data has lain still the longest in wear terms, when the spread
     /// of erase counts has reached `threshold`, which is the same at each call.
     #[must_use]
