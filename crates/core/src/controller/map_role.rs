@@ -25,6 +25,7 @@ use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use compressed::Compressed;
 use filling::Filling;
 use fills::Fills;
+pub use fills::{Asker, Change};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use writebacks::Writebacks;

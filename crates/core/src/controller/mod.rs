@@ -23,7 +23,7 @@ pub use data_in_hmb::{DataInHmb, PageBytes};
 pub use host_memory::{Bytes, HostMemory, Lent, Modelled, OutOfReach};
 pub use lost::Lost;
 pub use map_in_hmb::{EPOCH_BITS, MapInHmb};
-pub use map_role::{Lookup, MapRole, Moved, Waiter};
+pub use map_role::{Asker, Change, Lookup, MapRole, Moved, Waiter};
 pub use migrations::TierMigrations;
 pub use read_ahead::ReadAhead;
 pub use read_cache::ReadCache;

@@ -5,7 +5,7 @@ use super::board::Board;
 use super::erases::Erases;
 use super::map::translation_page;
 use super::{Contents, Device, HostMemory, Lent, wear};
-use crate::controller::{Lookup, ReadCache, Rest, Waiter, WriteBuffer};
+use crate::controller::{Change, Lookup, ReadCache, Rest, Waiter, WriteBuffer};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer, Stream, WHOLE};
 use crate::ids::{BufferSlot, Lpn, ProgramId, Superblock};
@@ -311,7 +311,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 if let Some(hpb) = &mut self.hpb {
                     hpb.changes(lpn);
                 }
-                self.map.update(board, ftl, &mut self.host_memory, lpn);
+                self.map
+                    .update(board, ftl, &mut self.host_memory, (lpn, Change::Move));
             }
             self.map.measure_changed_pages(board, ftl);
             self.programs
@@ -336,6 +337,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let period = self.background.idle_period;
             self.board.engine.schedule(at_ps, EventKind::Idle, period);
         }
+    }
+
+    /// The drive has come back: with nobody to serve it idles from now on.
+    pub(super) fn go_on_alone(&mut self) {
+        self.note_activity();
+        self.dispatch();
     }
 
     pub(super) fn on_idle(&mut self, period: u32) {

@@ -4,6 +4,7 @@
 use super::erases::{self, Erases};
 use super::programs::{Carries, Program};
 use super::{Contents, Device, HostMemory, wear};
+use crate::controller::Change;
 use crate::ftl::{Collector, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{Ppn, ProgramId, Superblock};
 use crate::nand::{Cause, CellMode, Class, FlashOp};
@@ -500,7 +501,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     hpb.changes(lpn);
                 }
                 let (board, memory) = (&mut self.board, &mut self.host_memory);
-                self.map.update(board, &self.ftl, memory, lpn);
+                self.map
+                    .update(board, &self.ftl, memory, (lpn, Change::Move));
             }
             Owned::Map(page) => self.ftl.bind_translation(page, to, m.sequence),
         }

@@ -9,7 +9,7 @@ mod outgoing;
 use super::board::Board;
 use super::programs::{Carries, Fetched, Program, Programs};
 use super::{Contents, HostMemory, Lent, MapEntries, wear};
-use crate::controller::{EPOCH_BITS, Lookup, MapInHmb, MapRole, Waiter};
+use crate::controller::{Asker, EPOCH_BITS, Lookup, MapInHmb, MapRole, Waiter};
 use crate::engine::{Now, Occupancy};
 use crate::ftl::{Ftl, Stream};
 use crate::ids::{FillingId, Lpn, NONE, Ppn, TranslationPage};
@@ -265,7 +265,7 @@ impl Map {
         page: TranslationPage,
         waiter: Waiter,
     ) -> bool {
-        let has_joined = self.role.fill(page, Some(waiter));
+        let has_joined = self.role.fill(page, Asker::Waits(waiter));
         if has_joined && matches!(waiter, Waiter::Command(_)) {
             self.hurry(board, page);
         }

@@ -298,9 +298,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 hpb.restart(&self.ftl, key_seed, &buffered);
             }
         }
-        // With nobody to serve it idles from now on.
-        self.note_activity();
-        self.dispatch();
+        self.go_on_alone();
         true
     }
 

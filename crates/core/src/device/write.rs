@@ -4,7 +4,7 @@ use super::board::host_programs_per_die;
 use super::buffer::Transfer;
 use super::programs::{Carries, Program};
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
-use crate::controller::{Fate, Flusher, Landing, Wanted};
+use crate::controller::{Change, Fate, Flusher, Landing, Wanted};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
 use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, Ppn, ProgramId, TransferId};
@@ -454,7 +454,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                         hpb.changes(lpn);
                     }
                     let (board, memory) = (&mut self.board, &mut self.host_memory);
-                    self.map.update(board, &self.ftl, memory, lpn);
+                    self.map
+                        .update(board, &self.ftl, memory, (lpn, Change::Write));
                 }
                 Fate::Trimmed(trim) => {
                     self.contents.program(slot, ppn);

@@ -7,6 +7,24 @@ use crate::slab::Slab;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
+/// Why an entry changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The host has written or trimmed the page: it comes back to those near it.
+    Write,
+    /// The page was moved, and is not used for that.
+    Move,
+}
+
+/// Who asks for a page.
+#[derive(Clone, Copy, Debug)]
+pub enum Asker {
+    /// One who waits.
+    Waits(Waiter),
+    /// An entry that has changed.
+    Change(Change),
+}
+
 /// A translation page that is being read for commands or updates.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Fill {
@@ -24,6 +42,8 @@ struct Fill {
     issued_for_update: bool,
     /// The operation that reads it, while no command waits.
     update_read: Maybe<FlashOpId>,
+    /// Memories with larger units have made room for it.
+    has_claimed: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
@@ -83,6 +103,7 @@ impl Fills {
             issued: false,
             issued_for_update: false,
             update_read: Maybe::NONE,
+            has_claimed: false,
         });
         self.of_page.insert(page.0, fill);
         fill
@@ -123,6 +144,12 @@ impl Fills {
             self.queue.update(page, Update::Rest);
         }
         fetches
+    }
+
+    /// Whether a page that was asked for is to have room in larger units, which it has from then on.
+    fn claims(&mut self, page: TranslationPage) -> bool {
+        let fill = self.of_page.get(page.0);
+        fill.is_some_and(|fill| !std::mem::replace(&mut self.fills[fill].has_claimed, true))
     }
 
     /// No read of it has begun, nor comes before updates as a command waits for it.
@@ -196,9 +223,16 @@ impl Fills {
 impl MapRole {
     /// Asks for a page on behalf of one who waits, or of entries that have changed. Returns true when this joined a read already
     /// asked for.
-    pub fn fill(&mut self, page: TranslationPage, waiter: Option<Waiter>) -> bool {
+    ///
+    /// Units of several pages make room for it, but not for what garbage collection moves: nobody is to use that soon, and each page of
+    /// it would push out a whole unit that the host does use.
+    pub fn fill(&mut self, page: TranslationPage, asker: Asker) -> bool {
+        let (waiter, claims) = match asker {
+            Asker::Waits(waiter) => (Some(waiter), true),
+            Asker::Change(change) => (None, change == Change::Write),
+        };
         let has_joined = self.fills.ask(page, waiter);
-        if !has_joined {
+        if claims && self.fills.claims(page) {
             self.claim_units(page);
         }
         has_joined
@@ -206,7 +240,7 @@ impl MapRole {
 
     /// Asks for a page on behalf of nobody, while it would not be one of many.
     pub fn fetch(&mut self, page: TranslationPage) {
-        if self.fills.fetch(page) {
+        if self.fills.fetch(page) && self.fills.claims(page) {
             self.claim_units(page);
         }
     }

@@ -3,7 +3,7 @@
 use super::super::board::Board;
 use super::super::{HostMemory, Lent};
 use super::{Costs, Map, translation_page};
-use crate::controller::{Lookup, TierMigrations};
+use crate::controller::{Asker, Change, Lookup, TierMigrations};
 use crate::ftl::Ftl;
 use crate::ids::{Lpn, TranslationPage};
 use crate::observe::Tracer;
@@ -16,9 +16,9 @@ impl Map {
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
         memory: &mut Lent<M>,
-        lpn: Lpn,
+        (lpn, change): (Lpn, Change),
     ) {
-        self.update_page(board, ftl, translation_page(lpn));
+        self.update_page(board, ftl, translation_page(lpn), change);
         if M::KEEPS_BYTES {
             self.update_entry_in_hmb(board, ftl, memory, lpn);
         }
@@ -26,14 +26,20 @@ impl Map {
 
     /// Entries of a translation page have changed.
     #[inline(always)]
-    fn update_page(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, page: TranslationPage) {
+    fn update_page(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        page: TranslationPage,
+        change: Change,
+    ) {
         self.note_changed_page(page);
         match self.role.update(page) {
             Lookup::Tier(place) if self.role.tier(place).is_granted() && self.hmb_bytes > 0 => {
                 self.update_page_in_hmb(board, place, page);
             }
             Lookup::Tier(_) | Lookup::Waiting => {}
-            Lookup::Unmapped | Lookup::Nowhere => self.update_absent_page(ftl, page),
+            Lookup::Unmapped | Lookup::Nowhere => self.update_absent_page(ftl, page, change),
         }
     }
 
@@ -51,9 +57,9 @@ impl Map {
         }
     }
 
-    fn update_absent_page(&mut self, ftl: &Ftl, page: TranslationPage) {
+    fn update_absent_page(&mut self, ftl: &Ftl, page: TranslationPage, change: Change) {
         if ftl.locate_translation(page).is_some() {
-            self.role.fill(page, None);
+            self.role.fill(page, Asker::Change(change));
             return;
         }
         if self.role.compresses() {
@@ -76,7 +82,7 @@ impl Map {
             self.role.discard(page);
             self.note_changed_page(page);
         } else if changed {
-            self.update_page(board, ftl, page);
+            self.update_page(board, ftl, page, Change::Write);
         }
         if M::KEEPS_BYTES && changed {
             self.write_page_in_hmb(ftl, memory, page);

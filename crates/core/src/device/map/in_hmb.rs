@@ -5,8 +5,8 @@
 use super::super::board::Board;
 use super::super::{Command, HostMemory, Lent};
 use super::{Map, translation_page};
-use crate::controller::Moved;
 use crate::controller::integrity::Rejected;
+use crate::controller::{Asker, Change, Moved};
 use crate::ftl::{Ftl, State};
 use crate::ids::{Lpn, Ppn, TranslationPage};
 use crate::observe::Tracer;
@@ -97,7 +97,7 @@ impl Map {
             // otherwise be put back, without this change.
             let page = translation_page(lpn);
             self.write_page_in_hmb(ftl, memory, page);
-            self.role.fill(page, None);
+            self.role.fill(page, Asker::Change(Change::Write));
         }
     }
 
