@@ -7,7 +7,7 @@ use super::map::translation_page;
 use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::{Change, Lookup, ReadCache, Rest, Waiter, WriteBuffer};
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer, Stream, WHOLE};
+use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer, Stream, Sustained, WHOLE};
 use crate::ids::{BufferSlot, Lpn, ProgramId, Superblock};
 use crate::nand::{Cause, CellMode, Class, FlashOp};
 use crate::observe::Tracer;
@@ -32,6 +32,8 @@ pub(super) struct Background {
     pub collectors: [Collector; crate::ftl::MOVERS],
     /// Whose turn it is between new data and moved data.
     pub pacer: Pacer,
+    /// What it can have in the long run.
+    pub sustained: Sustained,
     /// Order of the last program when no victim would have given anything; looking again before
     /// something has changed is of no use.
     pub nothing_to_gain_at: Option<u32>,
@@ -73,6 +75,9 @@ impl Background {
         if stream != Stream::Slc && share < WHOLE {
             self.pacer.take_turn(ftl.geometry().unit_slots, share);
         }
+        if stream != Stream::Slc {
+            self.sustained.take_turn(ftl.geometry().unit_slots);
+        }
     }
 
     /// New data has what garbage collection gives, and no more.
@@ -86,6 +91,7 @@ impl Background {
             return;
         };
         if read.cause == Cause::Gc {
+            self.sustained.look(ftl);
             let of_this = ftl.blocks.closed_for(read.victim);
             let before = self.closed_for.unwrap_or(of_this);
             self.closed_for = Some(before - before / VICTIMS_OF_LATE + of_this / VICTIMS_OF_LATE);

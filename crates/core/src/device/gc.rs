@@ -29,7 +29,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if stream == Stream::Slc {
             return Some(WHOLE);
         }
-        let share = self.ftl.new_data_share();
+        let share = self
+            .ftl
+            .new_data_share()
+            .max(self.background.sustained.least_share());
         let slots = self.ftl.geometry().unit_slots;
         if share == WHOLE || self.background.pacer.has_turn(slots, share) {
             return Some(share);

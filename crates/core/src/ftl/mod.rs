@@ -23,7 +23,7 @@ mod wear;
 pub use collecting::{Collecting, Collector, MOVERS, Move, Mover};
 pub use formula::{Formula, Precondition};
 pub use owner::{Owned, Owner};
-pub use pacing::{Pacer, WHOLE};
+pub use pacing::{Pacer, Sustained, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
 pub use restore::{Contradiction, Found, FoundSuperblock, Rest, Written};
 pub use rewrite::Moved;

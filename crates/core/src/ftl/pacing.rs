@@ -18,6 +18,9 @@
 //! whatever the load, no constant has to know u. A victim that gives nothing lowers the share by and
 //! by instead of stopping the host: moving all S slots of one takes room down by a factor of e.
 //!
+//! However little room there is, new data has a quarter of what it could have had of late with room staying as it was ([`Sustained`]): room
+//! comes back all the same, and what took it at once (a superblock that was retired, a few victims of the map) stops nobody for long.
+//!
 //! The superblocks below that are what is not room yet: up to S slots of a victim that is being
 //! emptied, as many of one that is being erased, and as many left behind by translation pages. Where a block takes twenty
 //! program operations or fewer, so many superblocks are under way between victim and erase that what they have given back
@@ -38,6 +41,10 @@ const SHARE_MIN: i64 = WHOLE / TURNS_MAX;
 
 /// Program operations of moved data between two of new data, at most.
 const TURNS_MAX: i64 = 256;
+
+/// So many victims make the mean of what new data can have.
+const LOOKS: i64 = 8;
+const LEAST_OF_SUSTAINED: i64 = 4;
 
 /// A map of at most so many superblocks counts as one that takes only a few.
 const MAP_SUPERBLOCKS_FEW: u64 = 4;
@@ -76,6 +83,42 @@ impl Pacer {
     pub fn take_turn(&mut self, slots: u32, share: i64) {
         let cost = i64::from(slots) * (WHOLE - share) / share.max(1);
         self.moved = (self.moved - cost).max(0);
+    }
+}
+
+/// What share of the program operations new data could have had of late, with room staying as it was.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
+pub struct Sustained {
+    share: i64,
+    /// Slots that new data has taken.
+    new_slots: i64,
+    /// At the last look: room, new data, and all that was given out.
+    before: Option<(i64, i64, i64)>,
+}
+
+impl Sustained {
+    /// New data has taken a program operation.
+    pub fn take_turn(&mut self, slots: u32) {
+        self.new_slots += i64::from(slots);
+    }
+
+    /// A victim has been chosen: what has happened since the last one was?
+    pub fn look(&mut self, ftl: &Ftl) {
+        let now = (ftl.room(), self.new_slots, ftl.allocated_slots[0] as i64);
+        if let Some(before) = self.before
+            && now.2 > before.2
+        {
+            let gained = now.0 - before.0 + now.1 - before.1;
+            let share = (gained * WHOLE / (now.2 - before.2)).clamp(0, WHOLE);
+            self.share += (share - self.share) / LOOKS;
+        }
+        self.before = Some(now);
+    }
+
+    /// Share that new data has however little room there is: so far below the sustained one that room comes back.
+    #[must_use]
+    pub fn least_share(&self) -> i64 {
+        (self.share / LEAST_OF_SUSTAINED).max(SHARE_MIN)
     }
 }
 

@@ -88,7 +88,8 @@ fn run(spec: &DriveSpec, counts: &[u32; KINDS.len()], seed: u64) -> (Vec<Latenci
     }
     let mut seen = vec![Latencies::default(); KINDS.len()];
     let mut done: Vec<Completion> = Vec::new();
-    while host.now_ps() < LENGTH_PS {
+    // No client may have been drawn.
+    while host.in_flight() > 0 && host.now_ps() < LENGTH_PS {
         host.advance_to_completion(u64::MAX, &mut done);
         for completion in done.drain(..) {
             assert_eq!(completion.status, Status::Success);
