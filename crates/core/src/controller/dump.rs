@@ -143,6 +143,7 @@ pub struct Shortfall {
 /// Whether the capacitors last for a dump of the whole window; what is missing otherwise.
 #[must_use]
 pub fn shortfall(spec: &DriveSpec) -> Option<Shortfall> {
+    // A window that nothing has to be fed for has no `[power]` (`spec/unused.rs`).
     let (window, power) = (spec.roles.window.as_ref()?, spec.power.as_ref()?);
     let needed_ps = Dump::new(spec, window.bytes / SLOT_BYTES).end_ps();
     let short = Shortfall {

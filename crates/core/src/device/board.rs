@@ -22,6 +22,8 @@ pub(super) struct Board<T> {
     pub array: Array,
     pub counters: Counters,
     map_slc: bool,
+    /// Where the byte window stands, if there is one.
+    window_tier: Tier,
 }
 
 impl<T: Tracer> Board<T> {
@@ -35,6 +37,7 @@ impl<T: Tracer> Board<T> {
             array: Array::new(&spec.nand, seed),
             counters: Counters::default(),
             map_slc: spec.ftl.map_slc,
+            window_tier: spec.roles.window.as_ref().map_or(PROTECTED, |it| it.tier),
         }
     }
 
@@ -57,11 +60,17 @@ impl<T: Tracer> Board<T> {
         self.memories.load(PROTECTED, self.engine.now(), bytes)
     }
 
+    /// When `bytes` have passed into or out of the byte window and are at hand.
+    pub(super) fn window_ps(&mut self, bytes: u64) -> u64 {
+        let now = self.engine.now();
+        self.memories.load(self.window_tier, now, bytes)
+    }
+
     /// When written data is in a memory that has come over the link by now, or out of the window.
     #[inline]
     pub(super) fn taken_in_ps(&mut self, tier: Tier, bytes: u64, from_window: bool) -> u64 {
         let arriving_ps = match from_window {
-            true => self.memories.moved_ps(PROTECTED, bytes),
+            true => self.memories.moved_ps(self.window_tier, bytes),
             false => self.link.wire_ps(bytes),
         };
         let now = self.engine.now();

@@ -111,6 +111,9 @@ pub trait Contents {
     fn deliver(&mut self, _packet: u32, _line: u32, _mask: u64) {}
     /// A load, or a copy by the drive, takes bytes from the window.
     fn load(&mut self, _: &mut Self::Payload, _offset_bytes: u64, _length_bytes: u64) {}
+    /// The same load finds newer bytes of a line in a packet that is not in the window yet: in a CPU's cache, or on
+    /// its way. Later packets are newer.
+    fn load_held(&mut self, _: &mut Self::Payload, _packet: u32, _line: u32, _mask: u64) {}
     /// A page of the window is filled from the drive.
     fn pin(&mut self, _window_slot: u32, _lpn: Lpn, _source: Source) {}
     /// A page of the window is written: it enters a buffer slot.

@@ -480,6 +480,29 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
+    /// A CPU fetches a line of a window that is memory of the host; returns when it has it.
+    pub fn fetch_window_line(&mut self) -> u64 {
+        match &mut self.window {
+            Some(window) => window.fetch_line(&mut self.board),
+            None => self.now_ps(),
+        }
+    }
+
+    /// A line of such a window leaves the CPUs' caches. Returns when it is out of them, and when it is acknowledged.
+    pub fn write_back_to_window(&mut self, packet: Packet) -> (u64, u64) {
+        match &mut self.window {
+            Some(window) => window.write_back(&mut self.board, packet),
+            None => (self.now_ps(), self.now_ps()),
+        }
+    }
+
+    /// A CPU takes bytes of a line of such a window: line, from and to, offsets in the window.
+    pub fn load_from_window(&mut self, payload: &mut C::Payload, bytes: (u32, u64, u64)) {
+        if let Some(window) = &mut self.window {
+            window.load(&mut self.board, &mut self.contents, payload, bytes);
+        }
+    }
+
     /// The pinned entry that a range of the window lies in.
     ///
     /// # Errors

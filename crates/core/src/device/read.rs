@@ -536,7 +536,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn send(&mut self, id: CommandId, bytes: u64) {
         let (board, command) = (&mut self.board, &mut self.commands[id]);
         let end_ps = if command.window_io {
-            board.protected_ps(bytes)
+            board.window_ps(bytes)
         } else if command.delivers() {
             if T::ON {
                 let wire_ps = board.link.wire_ps(bytes);

@@ -5,6 +5,9 @@
 //! read → behind all packets → window → answer                            (8 bytes at a time)
 //! pin, flush, copy → command → the window's own core → pieces of 64 KiB through map, buffer, flash
 //! ```
+//!
+//! Where it is memory of the host, packets are lines that caches write back, lines are fetched without the drive, and
+//! both go over the fabric on which the drive reaches that memory, too.
 
 mod calls;
 mod recovery;
@@ -17,6 +20,7 @@ use crate::controller::dump::mark_ps;
 use crate::controller::{Verdict, Window};
 use crate::engine::{EventKind, Timeline};
 use crate::ids::{CommandId, Lpn, WindowCallId};
+use crate::memory::WindowInCut;
 use crate::observe::{Tracer, WindowCounters};
 use crate::request::{
     EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError, WindowReply,
@@ -24,7 +28,7 @@ use crate::request::{
 use crate::slab::Slab;
 use crate::spec::DriveSpec;
 use crate::transport::Bar;
-use crate::transport::bar::Packet;
+use crate::transport::bar::{LINE_BYTES, Packet, mask_of};
 use serde::{Deserialize, Serialize};
 
 /// What a call, or a read, does next.
@@ -41,6 +45,8 @@ enum Stage {
     Executed,
     /// The next page is to be copied.
     Copying,
+    /// It has been fetched from memory of the host.
+    Loaded,
     /// The last page has been copied.
     Copied,
     /// The firmware has done its part of the next piece.
@@ -103,8 +109,8 @@ pub(super) struct WindowRole<P> {
     is_saved: bool,
     /// Time of that mark.
     mark_ps: u64,
-    /// Access time of the window's memory.
-    access_ps: u64,
+    /// What becomes of it when power fails.
+    in_cut: WindowInCut,
     /// Block commands that the gate lets pass now.
     released: Vec<CommandId>,
 }
@@ -130,7 +136,7 @@ impl<P: Default> WindowRole<P> {
             has_lost: false,
             is_saved: false,
             mark_ps: mark_ps(&spec.nand),
-            access_ps: spec.tiers.pm.as_ref().map_or(0, |pm| pm.access_ps),
+            in_cut: spec.tiers.window_in_cut(window.tier),
             released: Vec::new(),
         }))
     }
@@ -139,12 +145,17 @@ impl<P: Default> WindowRole<P> {
     pub(super) fn keep_all(&mut self, now_ps: u64, keeps_all: bool) -> u64 {
         self.keeps_all = keeps_all;
         self.has_lost = false;
-        let is_marked = self.armed;
+        let must_mark = keeps_all && self.must_mark();
         self.armed |= keeps_all;
-        match is_marked || !keeps_all {
-            true => now_ps,
-            false => now_ps + self.mark_ps,
+        match must_mark {
+            true => now_ps + self.mark_ps,
+            false => now_ps,
         }
+    }
+
+    /// A mark is needed and not there: what memory keeps by itself will not be missing.
+    fn must_mark(&self) -> bool {
+        !self.armed && self.in_cut != WindowInCut::Kept
     }
 
     /// The loss of power that comes next was announced: all that is to be saved has been.
@@ -227,6 +238,41 @@ impl<P: Default> WindowRole<P> {
         self.bar.post(&mut board.link, now, packet)
     }
 
+    /// A CPU fetches a line of cacheable memory; returns when it has it.
+    pub(super) fn fetch_line(&mut self, board: &mut Board<impl Tracer>) -> u64 {
+        board.counters.window.load_tlps += 1;
+        board.window_ps(LINE_BYTES)
+    }
+
+    /// A line leaves the CPUs' caches for the memory it is of. Returns when it is out of them, and when it is acknowledged:
+    /// a write of CXL.mem is answered by a completion (CXL 3.0, section 3.3: MemWr, Cmp).
+    pub(super) fn write_back(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        packet: Packet,
+    ) -> (u64, u64) {
+        let acknowledged_ps = board.window_ps(LINE_BYTES);
+        self.bar.send(acknowledged_ps, packet);
+        let access_ps = board.memories.access_ps(self.window.spec().tier);
+        (acknowledged_ps - access_ps, acknowledged_ps)
+    }
+
+    /// A CPU takes bytes of a line that it has; caches are coherent, so that what is on its way is seen.
+    pub(super) fn load<C: Contents<Payload = P>>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        contents: &mut C,
+        payload: &mut P,
+        (line, from, to): (u32, u64, u64),
+    ) {
+        self.land_packets(board, contents);
+        contents.load(payload, from, to - from);
+        let asked = mask_of(line, from, to);
+        for packet in self.bar.flying(line) {
+            contents.load_held(payload, packet.id, line, packet.mask & asked);
+        }
+    }
+
     /// The pinned entry that a range lies in.
     pub(super) fn pinned_range(&self, offset: u64, length: u64) -> Result<EntryInfo, WindowError> {
         self.window.pinned_range(offset, length)
@@ -258,6 +304,7 @@ impl<P: Default> WindowRole<P> {
             Stage::Fetched => self.on_call_fetched(board, id),
             Stage::Executed => self.execute(board, id),
             Stage::Copying => self.copy_page(board, contents, id),
+            Stage::Loaded => self.send_page(board, contents, id),
             Stage::Copied => self.on_copied(board, id),
             Stage::Piece => return self.start_piece(board, id),
             Stage::Moved => return self.on_moved(board, id),
@@ -307,7 +354,8 @@ impl<P: Default> WindowRole<P> {
         }
         // As for DMA reads, the direction is booked at the time of asking.
         let sent_ps = board.link.write(board.engine.now(), length_bytes);
-        self.answer(id, Ok(WindowReply::Done), sent_ps + self.access_ps);
+        let access_ps = board.memories.access_ps(self.window.spec().tier);
+        self.answer(id, Ok(WindowReply::Done), sent_ps + access_ps);
     }
 
     /// Packets that have reached the drive by now enter the window. Nothing waits for a posted write,
@@ -319,7 +367,7 @@ impl<P: Default> WindowRole<P> {
     ) {
         let now = board.engine.now();
         while let Some(packet) = self.bar.arrived(now) {
-            let offset = u64::from(packet.line) * crate::transport::bar::LINE_BYTES;
+            let offset = u64::from(packet.line) * LINE_BYTES;
             if self.window.is_open(offset) {
                 contents.deliver(packet.id, packet.line, packet.mask);
             } else {

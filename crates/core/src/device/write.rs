@@ -47,7 +47,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let engine = &mut self.board.engine;
             engine.tracer.transfer(transfer, engine.now().ps(), 0);
             if command.window_io {
-                let at_ps = self.board.protected_ps(bytes);
+                let at_ps = self.board.window_ps(bytes);
                 self.board
                     .engine
                     .schedule(at_ps, EventKind::DataArrived, transfer);

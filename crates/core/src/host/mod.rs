@@ -4,6 +4,8 @@
 //! far, hears completions, keeps map entries as a driver for Host Performance Booster does, and has
 //! CPUs that load from and store to the byte window. A live drive has a real host instead.
 
+mod cached_window;
+pub mod caches;
 pub mod cpu;
 pub mod hmb;
 pub mod hpb;
@@ -115,7 +117,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             completions: Vec::new(),
             splits: Splits::new(spec.controller.request_bytes_max(&spec.host)),
             hpb: hpb::HpbHost::new(spec, drive.ftl().user_slots(), seed),
-            window: Box::new(window::WindowUser::new(&spec.host.cpu)),
+            window: Box::new(window::WindowUser::new(spec)),
             drive,
         };
         host.load_at_boot();

@@ -7,23 +7,26 @@
 //! sync   → lines flushed → fence: buffers empty → read, as above         (so all packets are there)
 //! flush  → as a sync, then a command; pin, copy, info → a command
 //! ```
+//!
+//! Where the window is memory of the host, `cached_window.rs` has loads, stores and syncs.
 
 use super::Host;
+use super::caches::Caches;
 use super::cpu::Cpus;
-use super::write_combining::{Room, WriteCombining, mask_of};
+use super::write_combining::{Room, WriteCombining};
 use crate::controller::HostMemory;
 use crate::device::{Alarm, Contents, WindowSent};
 use crate::observe::{Tracer, WindowCounters};
 use crate::request::{EntryId, WindowCall, WindowCompletion, WindowError, WindowReply};
 use crate::slab::Slab;
-use crate::spec::CpuSpec;
-use crate::transport::bar::{LINE_BYTES, WORD_BYTES};
+use crate::spec::{CpuSpec, DriveSpec};
+use crate::transport::bar::{LINE_BYTES, WORD_BYTES, mask_of};
 use serde::{Deserialize, Serialize};
 
 /// What a call does next.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// A write-combining buffer may be free.
+pub(super) enum Stage {
+    /// A write-combining buffer may be free, or the caches hold no more than they may.
     Room,
     /// Bytes of one line have been stored.
     Filled,
@@ -33,8 +36,15 @@ enum Stage {
     LinesFlushed,
     /// Its buffers are empty.
     Fenced,
-    /// The answer to the read that confirms it is awaited; then it is with the CPU.
+    /// The answer to the read that confirms it is awaited; then it is with the CPU. Or all lines that were written back
+    /// have been acknowledged.
     Verified,
+    /// The line of cacheable memory that was asked for first is here.
+    Fetched,
+    /// The next line that was stored to there is to be flushed.
+    Flushing,
+    /// The CPU has flushed it.
+    LineFlushed,
     /// The CPU has handed the call to the drive.
     Submitted,
     /// The drive's answer is awaited; then the caller goes on.
@@ -42,26 +52,30 @@ enum Stage {
 }
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-struct Call {
-    tag: u32,
-    cpu: u16,
+pub(super) struct Call {
+    pub tag: u32,
+    pub cpu: u16,
     /// It keeps its CPU busy.
     on_cpu: bool,
     stage: Stage,
     call: WindowCall,
     submitted_ps: u64,
-    /// How far a store or load has come, bytes.
-    at: u64,
+    /// How far a store or load has come, or the flush of lines, bytes of the window.
+    pub at: u64,
+    /// Where the lines end that are flushed.
+    pub end: u64,
     result: Result<WindowReply, WindowError>,
 }
 
 /// The CPUs and their calls.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct WindowUser {
-    spec: CpuSpec,
+    pub spec: CpuSpec,
     cpus: Cpus,
     buffers: WriteCombining,
-    calls: Slab<Call>,
+    /// Instead of the buffers, where the window is memory of the host.
+    pub caches: Option<Caches>,
+    pub calls: Slab<Call>,
     /// Calls made and not answered.
     under_way: Vec<u32>,
     pub counters: WindowCounters,
@@ -71,11 +85,15 @@ pub(super) struct WindowUser {
 }
 
 impl WindowUser {
-    pub(super) fn new(spec: &CpuSpec) -> Self {
+    pub(super) fn new(drive: &DriveSpec) -> Self {
+        let spec = &drive.host.cpu;
+        let window = drive.roles.window.as_ref();
+        let cached = window.filter(|window| window.tier.is_cacheable());
         WindowUser {
             spec: spec.clone(),
             cpus: Cpus::default(),
             buffers: WriteCombining::new(spec.wc_buffers),
+            caches: cached.map(|_| Caches::new(spec)),
             calls: Slab::default(),
             under_way: Vec::new(),
             counters: WindowCounters::default(),
@@ -87,7 +105,8 @@ impl WindowUser {
     /// The host, or power, is gone at `now_ps`: what CPUs were doing has failed. Returns how many bytes
     /// were still in their buffers.
     pub(super) fn cut(&mut self, now_ps: u64) -> u64 {
-        let lost_bytes = self.buffers.cut();
+        let cached_bytes = self.caches.as_mut().map_or(0, Caches::cut);
+        let lost_bytes = self.buffers.cut() + cached_bytes;
         self.counters.lost_bytes += lost_bytes;
         self.cpus = Cpus::default();
         let mut under_way = std::mem::take(&mut self.under_way);
@@ -102,7 +121,7 @@ impl WindowUser {
     }
 
     /// The range of a store or load that one step covers: from, to, end of the whole.
-    fn step(&self, id: u32, step_bytes: u64) -> (u64, u64, u64) {
+    pub(super) fn step(&self, id: u32, step_bytes: u64) -> (u64, u64, u64) {
         let call = &self.calls[id];
         let (WindowCall::Store {
             window_offset_bytes,
@@ -121,8 +140,8 @@ impl WindowUser {
     }
 
     fn store_step(&self, id: u32) -> (u64, u64, u64) {
-        let combines = self.buffers.combines();
-        self.step(id, if combines { LINE_BYTES } else { WORD_BYTES })
+        let by_line = self.caches.is_some() || self.buffers.combines();
+        self.step(id, if by_line { LINE_BYTES } else { WORD_BYTES })
     }
 }
 
@@ -162,6 +181,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             call,
             submitted_ps: now_ps,
             at: 0,
+            end: 0,
             result: Ok(WindowReply::Done),
         };
         if !self.drive.has_window() {
@@ -192,6 +212,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             Stage::LinesFlushed => self.on_lines_flushed(id),
             Stage::Fenced => self.confirm(id),
             Stage::Verified => self.on_verified(id),
+            Stage::Fetched => self.on_line_fetched(id),
+            Stage::Flushing => self.flush_lines(id),
+            Stage::LineFlushed => self.on_line_flushed(id),
             Stage::Submitted => self.on_submitted(id),
             Stage::Answered => self.on_answered(id),
         }
@@ -216,13 +239,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         self.window.sent = sent;
     }
 
-    fn next_stage(&mut self, id: u32, stage: Stage, at_ps: u64) {
+    pub(super) fn next_stage(&mut self, id: u32, stage: Stage, at_ps: u64) {
         self.window.calls[id].stage = stage;
         self.drive.wake_at(at_ps, Alarm::Call, id);
     }
 
     /// The caller goes on at `at_ps`.
-    fn end_call(&mut self, id: u32, result: Result<WindowReply, WindowError>, at_ps: u64) {
+    pub(super) fn end_call(
+        &mut self,
+        id: u32,
+        result: Result<WindowReply, WindowError>,
+        at_ps: u64,
+    ) {
         self.window.calls[id].result = result;
         self.next_stage(id, Stage::Answered, at_ps);
     }
@@ -262,7 +290,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             WindowCall::Sync { entry } | WindowCall::Flush { entry } => {
                 self.begin_sync(id, entry);
             }
-            WindowCall::Pin { .. } | WindowCall::EntryInfo { .. } | WindowCall::ReadDma { .. } => {
+            WindowCall::Pin {
+                window_offset_bytes,
+                length_bytes,
+                ..
+            } => {
+                let end = window_offset_bytes.saturating_add(length_bytes);
+                let stage = match self.clears_place(id, window_offset_bytes, end) {
+                    true => Stage::Flushing,
+                    false => Stage::Submitted,
+                };
+                self.next_stage(id, stage, now_ps + self.window.spec.call_ps);
+            }
+            WindowCall::EntryInfo { .. } | WindowCall::ReadDma { .. } => {
                 self.next_stage(id, Stage::Submitted, now_ps + self.window.spec.call_ps);
             }
         }
@@ -277,7 +317,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
                 let lines = (offset / LINE_BYTES, (offset + length - 1) / LINE_BYTES);
                 let user = &mut self.window;
                 let cpu = user.calls[id].cpu;
-                user.cpus.stored(cpu, info.entry, lines.0, lines.1);
+                if user.caches.is_none() {
+                    user.cpus.stored(cpu, info.entry, lines.0, lines.1);
+                }
                 user.calls[id].at = offset;
                 user.counters.stores += 1;
                 user.counters.stored_bytes += length;
@@ -289,6 +331,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// Stores to the next line, once there is a buffer for it.
     fn store_line(&mut self, id: u32) {
         let now_ps = self.drive.now_ps();
+        let caches = self.window.caches.as_mut();
+        if let Some(at_ps) = caches.and_then(|caches| caches.make_room(&mut self.drive)) {
+            self.next_stage(id, Stage::Room, at_ps);
+            return;
+        }
         let (from, to, end) = self.window.store_step(id);
         if from == end {
             self.end_call(id, Ok(WindowReply::Done), now_ps);
@@ -296,7 +343,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         }
         let Host { window, drive, .. } = self;
         let cpu = window.calls[id].cpu;
-        match window.buffers.take(drive, cpu, (from / LINE_BYTES) as u32) {
+        let room = match &window.caches {
+            Some(_) => Room::Ready,
+            None => window.buffers.take(drive, cpu, (from / LINE_BYTES) as u32),
+        };
+        match room {
             Room::Wait(at_ps) => self.next_stage(id, Stage::Room, at_ps),
             Room::Ready => {
                 let words = to.div_ceil(WORD_BYTES) - from / WORD_BYTES;
@@ -314,8 +365,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         let call = &mut window.calls[id];
         call.at = to;
         let (cpu, tag) = (call.cpu, call.tag);
-        let packet = window.buffers.combine(drive, cpu, line, mask);
-        drive.contents.combine(tag, packet, line, mask);
+        if let Some(caches) = &mut window.caches {
+            let packet = caches.store(drive, line, mask);
+            drive.contents.combine(tag, packet, line, mask);
+        } else {
+            let packet = window.buffers.combine(drive, cpu, line, mask);
+            drive.contents.combine(tag, packet, line, mask);
+        }
         self.store_line(id);
     }
 
@@ -329,6 +385,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
                 window.counters.loads += 1;
                 window.counters.loaded_bytes += length;
                 window.calls[id].at = offset;
+                if window.caches.is_some() {
+                    self.fetch_lines(id);
+                    return;
+                }
                 // An uncached read empties the write-combining buffers first.
                 window.buffers.drain(drive, window.calls[id].cpu);
                 self.send_load(id);
@@ -355,17 +415,21 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
 
     fn begin_sync(&mut self, id: u32, entry: EntryId) {
         let begin_ps = self.drive.now_ps() + self.window.spec.call_ps;
-        let length_bytes = match self.drive.pinned_entry(entry) {
-            Ok(info) => info.length_bytes,
+        let info = match self.drive.pinned_entry(entry) {
+            Ok(info) => info,
             Err(error) => {
                 self.end_call(id, Err(error), begin_ps);
                 return;
             }
         };
+        if self.window.caches.is_some() {
+            self.begin_write_backs(id, &info, begin_ps);
+            return;
+        }
         let user = &mut self.window;
         let lines = user.cpus.take_stored(user.calls[id].cpu, entry);
         // Lines stored to more than once are flushed once.
-        let lines = lines.min(length_bytes / LINE_BYTES);
+        let lines = lines.min(info.length_bytes / LINE_BYTES);
         let at_ps = begin_ps + lines * user.spec.flush_line_ps;
         self.next_stage(id, Stage::LinesFlushed, at_ps);
     }
@@ -388,7 +452,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     }
 
     fn on_verified(&mut self, id: u32) {
-        if matches!(self.window.calls[id].call, WindowCall::Flush { .. }) {
+        if let WindowCall::Flush { .. } | WindowCall::Pin { .. } = self.window.calls[id].call {
             self.on_submitted(id);
             return;
         }

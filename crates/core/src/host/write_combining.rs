@@ -8,7 +8,7 @@
 use crate::controller::HostMemory;
 use crate::device::{Contents, Device};
 use crate::observe::Tracer;
-use crate::transport::bar::{LINE_BYTES, Packet};
+use crate::transport::bar::Packet;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -169,27 +169,5 @@ impl Cpu {
         // Packets leave one after the other.
         debug_assert!(self.leaving.back().is_none_or(|ps| *ps <= sent_ps));
         self.leaving.push_back(sent_ps);
-    }
-}
-
-/// Bytes `from..to` of a line, a bit each; both are offsets in the window.
-#[must_use]
-pub fn mask_of(line: u32, from: u64, to: u64) -> u64 {
-    let start = u64::from(line) * LINE_BYTES;
-    let first = from.max(start) - start;
-    let count = to.min(start + LINE_BYTES) - start - first;
-    (u64::MAX >> (LINE_BYTES - count)) << first
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_cover_what_of_a_range_lies_in_the_line() {
-        assert_eq!(mask_of(0, 0, 64), u64::MAX);
-        assert_eq!(mask_of(1, 0, 1000), u64::MAX);
-        assert_eq!(mask_of(0, 8, 9), 1 << 8);
-        assert_eq!(mask_of(2, 127, 130), 0b11);
     }
 }

@@ -26,7 +26,7 @@ pub const TIERS: usize = Tier::ALL.len();
 /// Where the controller stages what it programs, whatever the drive has besides.
 pub const STAGING: Tier = Tier::Sram;
 
-/// Where the write buffer's log and the byte window stand.
+/// Where the write buffer's log stands.
 pub const PROTECTED: Tier = Tier::Pm;
 
 /// Memory of the host that it grants, and takes back.
@@ -47,6 +47,17 @@ pub const fn look_up_part(tier: Tier) -> Part {
     }
 }
 
+/// What becomes of a byte window when power fails.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
+pub enum WindowInCut {
+    /// Capacitors feed the drive while it saves table and entries in flash.
+    Saved,
+    /// Its memory, where the table stands as well, keeps it.
+    Kept,
+    /// It is gone.
+    Gone,
+}
+
 impl Tier {
     /// The host grants it and takes it back, can read and change it, and every access crosses the link.
     #[inline]
@@ -59,6 +70,14 @@ impl Tier {
     #[must_use]
     pub const fn survives_host_crash(self) -> bool {
         !self.is_granted()
+    }
+
+    /// It is memory of the host's CPUs, whose caches hold lines of it: what they load and store there does not cross
+    /// the drive's link.
+    #[inline]
+    #[must_use]
+    pub const fn is_cacheable(self) -> bool {
+        matches!(self, Tier::Cxl)
     }
 
     /// It is flash: what is there is safe, and it takes a program operation to come there.
@@ -77,6 +96,16 @@ impl TierSpecs {
             Tier::Pm => true,
             Tier::Cxl => self.cxl.as_ref().is_some_and(|cxl| cxl.persistent),
             Tier::Sram | Tier::Dram | Tier::Hmb | Tier::Slc | Tier::HpbCache => false,
+        }
+    }
+
+    /// What becomes of a byte window on a memory when power fails.
+    #[must_use]
+    pub fn window_in_cut(&self, tier: Tier) -> WindowInCut {
+        match tier {
+            Tier::Pm => WindowInCut::Saved,
+            _ if self.survives_power_cut(tier) => WindowInCut::Kept,
+            _ => WindowInCut::Gone,
         }
     }
 }
@@ -155,6 +184,12 @@ impl Memories {
             true => STAGING as usize,
             false => tier as usize,
         }
+    }
+
+    /// How long an access to a memory takes.
+    #[must_use]
+    pub fn access_ps(&self, tier: Tier) -> u64 {
+        self.all[tier as usize].access_ps
     }
 
     /// How long it takes a memory of the drive to move `bytes`.

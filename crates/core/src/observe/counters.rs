@@ -67,11 +67,12 @@ pub struct WindowCounters {
     pub stored_bytes: u64,
     /// Bytes loaded.
     pub loaded_bytes: u64,
-    /// Packets that carried stores.
+    /// Packets that carried stores; lines written back, where the window is memory of the host.
     pub store_tlps: u64,
     /// Bytes stored in those packets.
     pub store_tlp_bytes: u64,
-    /// Reads by CPUs: loads of up to 8 bytes, and the reads that confirm a sync.
+    /// Reads by CPUs: loads of up to 8 bytes, and the reads that confirm a sync; lines fetched, where the window is
+    /// memory of the host.
     pub load_tlps: u64,
     /// Packets that arrived where nothing is pinned any more: stores that were not synced in time.
     pub stray_tlps: u64,

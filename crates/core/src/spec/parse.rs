@@ -320,6 +320,11 @@ impl Values {
         Ok(())
     }
 
+    /// As if the key's table were not there.
+    pub(super) fn drop(&mut self, key: &'static Key) {
+        self.map.remove(key.path);
+    }
+
     /// How the value of `path` reads in a message.
     pub(super) fn shown(&self, path: &str) -> String {
         match (self.get(path), keys::find(path)) {

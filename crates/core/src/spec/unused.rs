@@ -17,9 +17,11 @@ struct Rule {
     switch: &'static str,
     /// The word of it that does.
     on: &'static str,
+    /// The keys are those of a table, which is not there without them.
+    is_table: bool,
 }
 
-const RULES: [Rule; 4] = [
+const RULES: [Rule; 6] = [
     Rule {
         keys: &[
             "hpb.region",
@@ -32,22 +34,47 @@ const RULES: [Rule; 4] = [
         ],
         switch: "hpb.protocol",
         on: "jedec",
+        is_table: false,
     },
     Rule {
         keys: &["hpb.max_blocks", "hpb.write_buffer"],
         switch: "hpb.version",
         on: "2.0",
+        is_table: false,
     },
     // There the drive says how many regions may be active (JESD220-3), and the driver has memory for those.
     Rule {
         keys: &["hpb.give_back", "hpb.give_back_at", "hpb.give_back_for"],
         switch: "hpb.protocol",
         on: "paper",
+        is_table: false,
     },
     Rule {
         keys: &["role.write_buffer.log_size"],
         switch: "role.write_buffer.log",
         on: "pm",
+        is_table: false,
+    },
+    Rule {
+        keys: &["host.cpu.cache"],
+        switch: "role.window.tier",
+        on: "cxl",
+        is_table: false,
+    },
+    // Capacitors feed the dump of a window that stands behind the link.
+    Rule {
+        keys: &[
+            "power.capacitors",
+            "power.capacitance_uf",
+            "power.rail_v",
+            "power.cutoff_v",
+            "power.efficiency",
+            "power.draw_w",
+            "power.detect",
+        ],
+        switch: "role.window.tier",
+        on: "pm",
+        is_table: true,
     },
 ];
 
@@ -110,10 +137,16 @@ fn refuse_without_map(
 }
 
 fn refuse_one(values: &mut Values, key: &'static Key, rule: &Rule) -> Result<(), SpecError> {
-    let Some(given) = values.layer(key.path) else {
+    let off = values.layer(rule.switch);
+    let given = values.layer(key.path);
+    if rule.is_table && off > given {
+        values.drop(key);
+        return Ok(());
+    }
+    let Some(given) = given else {
         return Ok(());
     };
-    if values.layer(rule.switch).is_some_and(|off| off > given) {
+    if off.is_some_and(|off| off > given) {
         return values.forget(key);
     }
     let unless = format!("unless `{}` is \"{}\"", rule.switch, rule.on);

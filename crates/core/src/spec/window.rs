@@ -1,13 +1,16 @@
 //! The byte window: what loads and stores cost, what the window is, what saves it when power fails.
 
-use super::Gate;
+use super::{Gate, Tier};
 use serde::{Deserialize, Serialize};
 
 /// What loads and stores to the drive's memory cost on a CPU of the host.
 #[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct CpuSpec {
-    /// Write-combining buffers of one CPU, 64 bytes each; 0: stores are uncached.
+    /// Write-combining buffers of one CPU, 64 bytes each; 0: stores are uncached. In the same buffers stand the
+    /// lines that it fetches at once from cacheable memory.
     pub wc_buffers: u32,
+    /// Most that the CPUs' caches hold of what was stored to a window in cacheable memory, bytes.
+    pub cache_bytes: u64,
     /// CPU time of a store of up to 8 bytes.
     pub store_ps: u64,
     /// CPU time of a load of up to 8 bytes, beside the round trip it waits for.
@@ -20,10 +23,12 @@ pub struct CpuSpec {
     pub call_ps: u64,
 }
 
-/// Role `window`: memory of the drive that the host reaches by loads and stores.
+/// Role `window`: memory that the host reaches by loads and stores.
 #[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct WindowSpec {
-    /// How much of the power-protected memory, bytes; a multiple of 4 KiB.
+    /// Which memory.
+    pub tier: Tier,
+    /// How much of it, bytes; a multiple of 4 KiB.
     pub bytes: u64,
     /// Ranges of the drive that can be pinned at once.
     pub entries: u32,

@@ -1,4 +1,5 @@
-//! BAR1: a part of the drive's memory that the host's CPUs reach by loads and stores, as packets.
+//! BAR1: a part of the drive's memory that the host's CPUs reach by loads and stores, as packets. The same where it is
+//! memory of the host: then packets are lines that its caches write back.
 //!
 //! A packet carries neighbouring bytes of one line. Packets arrive in the order in which they left,
 //! and a read sent after them arrives after them (PCI Express Base 3.0, section 2.4.1): that is how a
@@ -53,10 +54,22 @@ impl Bar {
     pub fn post(&mut self, link: &mut Link, now: Now, packet: Packet) -> u64 {
         let bytes = u64::from(packet.mask.count_ones());
         let arrive_ps = link.post(now, bytes);
-        self.packets += 1;
-        self.packet_bytes += bytes;
-        self.flying.push_back((arrive_ps, packet));
+        self.send(arrive_ps, packet);
         arrive_ps - link.one_way_ps()
+    }
+
+    /// A packet that arrives then is on its way; those before it arrive no later.
+    pub fn send(&mut self, arrive_ps: u64, packet: Packet) {
+        debug_assert!(self.flying.back().is_none_or(|(ps, _)| *ps <= arrive_ps));
+        self.packets += 1;
+        self.packet_bytes += u64::from(packet.mask.count_ones());
+        self.flying.push_back((arrive_ps, packet));
+    }
+
+    /// Packets of a line that are on their way, in order.
+    pub fn flying(&self, line: u32) -> impl Iterator<Item = &Packet> {
+        let packets = self.flying.iter().map(|(_, packet)| packet);
+        packets.filter(move |packet| packet.line == line)
     }
 
     /// Next packet that has arrived by now.
@@ -78,5 +91,27 @@ impl Bar {
         self.ids.clear();
         self.next_id = 0;
         u64::from(lost)
+    }
+}
+
+/// Bytes `from..to` of a line, a bit each; both are offsets in the window.
+#[must_use]
+pub fn mask_of(line: u32, from: u64, to: u64) -> u64 {
+    let start = u64::from(line) * LINE_BYTES;
+    let first = from.max(start) - start;
+    let count = to.min(start + LINE_BYTES) - start - first;
+    (u64::MAX >> (LINE_BYTES - count)) << first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_cover_what_of_a_range_lies_in_the_line() {
+        assert_eq!(mask_of(0, 0, 64), u64::MAX);
+        assert_eq!(mask_of(1, 0, 1000), u64::MAX);
+        assert_eq!(mask_of(0, 8, 9), 1 << 8);
+        assert_eq!(mask_of(2, 127, 130), 0b11);
     }
 }

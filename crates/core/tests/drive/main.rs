@@ -62,6 +62,7 @@ mod trims_and_cuts;
 mod truth;
 mod wear_levelling;
 mod window;
+mod window_cxl;
 mod window_power;
 mod write_amplification;
 mod write_backs;

@@ -1,54 +1,16 @@
 //! The byte window (2B-SSD): what its calls do, refuse and cost.
 
-use crate::common::window::{pin, store};
+use crate::common::window::{call, load, pin, read_dma, store, took, wait};
 use crate::common::{drive, drives, latency, pages};
 use lodger_core::Host;
 use lodger_core::device::{Contents, Device};
 use lodger_core::time::{NS, US};
 use lodger_core::{
-    DriveSpec, EntryId, EntryInfo, EntryState, Op, Precondition, Status, WindowCall,
-    WindowCompletion, WindowError, WindowReply,
+    DriveSpec, EntryId, EntryInfo, EntryState, Op, Precondition, Status, WindowCall, WindowError,
+    WindowReply,
 };
 
 const E0: EntryId = EntryId(0);
-
-fn load(offset: u64, length: u64) -> WindowCall {
-    WindowCall::Load {
-        window_offset_bytes: offset,
-        length_bytes: length,
-    }
-}
-
-fn read_dma(entry: u32, offset: u64, length: u64) -> WindowCall {
-    WindowCall::ReadDma {
-        entry: EntryId(entry),
-        offset_bytes: offset,
-        length_bytes: length,
-    }
-}
-
-/// Runs until the call that was made is done.
-fn wait<C: Contents>(host: &mut Host<C>) -> WindowCompletion {
-    let (mut done, mut requests) = (Vec::new(), Vec::new());
-    while done.is_empty() {
-        host.advance_to_completion(u64::MAX, &mut requests);
-        host.take_window_completions(&mut done);
-    }
-    assert_eq!(done.len(), 1);
-    done[0]
-}
-
-fn call<C: Contents>(host: &mut Host<C>, call: WindowCall) -> WindowCompletion {
-    host.call(0, call);
-    wait(host)
-}
-
-/// A call that must succeed; its latency.
-fn took<C: Contents>(host: &mut Host<C>, what: WindowCall) -> u64 {
-    let done = call(host, what);
-    assert!(done.result.is_ok(), "{what:?}: {:?}", done.result);
-    done.completed_ps - done.submitted_ps
-}
 
 fn refused<C: Contents>(host: &mut Host<C>, what: WindowCall) -> WindowError {
     call(host, what).result.expect_err("the call is wrong")

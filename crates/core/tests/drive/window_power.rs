@@ -23,6 +23,15 @@ const E0: EntryId = EntryId(0);
 const SYNC: WindowCall = WindowCall::Sync { entry: E0 };
 const FLUSH: WindowCall = WindowCall::Flush { entry: E0 };
 
+/// The window as memory of the host that keeps what it holds, of caches that lines must leave now and then.
+const CXL: [(&str, &str); 5] = [
+    ("role.window.tier", "cxl"),
+    ("tier.cxl.size", "1MiB"),
+    ("tier.cxl.persistent", "true"),
+    ("tier.cxl.rate", "100MB/s"),
+    ("host.cpu.cache", "1KiB"),
+];
+
 /// A 2B-SSD scaled down so that a cut takes little time.
 fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
     let mut all = vec![
@@ -75,11 +84,15 @@ fn play(host: &mut Host<Bytes>, stop: u64, step_ps: u64, calls: usize) -> bool {
 
 #[test]
 fn at_every_instant_of_a_sync_synced_bytes_survive_and_lines_arrive_whole_or_not_at_all() {
-    let spec = small(&[]);
+    cut_while_syncing(&small(&[]), DumpOutcome::Restored);
+    cut_while_syncing(&small(&CXL), DumpOutcome::Kept);
+}
+
+fn cut_while_syncing(spec: &DriveSpec, outcome: DumpOutcome) {
     let (mut kept, mut lost, mut synced) = (0, 0, false);
     let mut stop = 0;
     while !synced {
-        let mut host = host(&spec);
+        let mut host = host(spec);
         call(&mut host, 0, pin(0, 0, 0, 16 * K)).unwrap();
         call(&mut host, 1, store(0, 8 * K)).unwrap();
         call(&mut host, 0, SYNC).unwrap();
@@ -89,7 +102,7 @@ fn at_every_instant_of_a_sync_synced_bytes_survive_and_lines_arrive_whole_or_not
         synced = play(&mut host, stop, 7 * NS, 2);
         stop += 1;
         let recovery = host.power_cut();
-        assert_eq!(recovery.window.outcome, DumpOutcome::Restored);
+        assert_eq!(recovery.window.outcome, outcome);
         let bytes = &host.drive.contents.window;
         for (at, value) in (0..8 * K).zip(bytes) {
             match value {
@@ -117,6 +130,7 @@ fn at_every_step_of_a_flush_the_bytes_are_in_the_window_or_in_their_place() {
         &[][..],
         // A volatile buffer: only flash counts.
         &[("role.write_buffer.tier", "dram")],
+        &CXL,
     ] {
         let spec = small(sets);
         let (mut before, mut after) = (0, 0);
@@ -351,8 +365,8 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64) -> Self {
-        let spec = small(&[("role.window.size", "64KiB")]);
+    fn new(seed: u64, sets: &[(&'static str, &'static str)]) -> Self {
+        let spec = small(&[&[("role.window.size", "64KiB")], sets].concat());
         Run {
             host: host(&spec),
             model: Model {
@@ -389,7 +403,10 @@ impl Run {
             let to_ps = to_ps.max(self.host.now_ps());
             self.host.advance(to_ps, &mut Vec::new());
         }
-        let recovery = self.host.power_cut();
+        let recovery = match self.rng.below(4) {
+            0 => self.host.host_crash(),
+            _ => self.host.power_cut(),
+        };
         assert_eq!(recovery.window.lost_entries, []);
         self.host.take_window_completions(&mut Vec::new());
     }
@@ -568,8 +585,8 @@ impl Run {
 proptest! {
     #![proptest_config(lodger_testing::config(40))]
     #[test]
-    fn the_window_is_a_list_of_bytes_that_survives_what_it_must(seed: u64) {
-        let mut run = Run::new(seed);
+    fn the_window_is_a_list_of_bytes_that_survives_what_it_must(seed: u64, of_host: bool) {
+        let mut run = Run::new(seed, if of_host { &CXL } else { &[] });
         for _ in 0..150 {
             run.step();
         }

@@ -160,7 +160,7 @@ impl<P: Default> WindowRole<P> {
 
     /// Every page of an entry has been read or written: the table changes, in one step.
     pub(super) fn on_moved(&mut self, board: &mut Board<impl Tracer>, id: WindowCallId) -> Next {
-        if !self.armed {
+        if self.must_mark() {
             self.armed = true;
             let at_ps = board.engine.now().ps() + self.mark_ps;
             self.next_stage(board, id, Stage::Moved, at_ps);
@@ -231,27 +231,58 @@ impl<P: Default> WindowRole<P> {
         }
     }
 
-    /// Copies up to 4 KiB and goes on when the link has taken them: others may come in between.
+    /// The next page is copied, which memory of the host must be asked for first.
     pub(super) fn copy_page<C: Contents<Payload = P>>(
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
         id: WindowCallId,
     ) {
+        if self.window.spec().tier.is_cacheable() {
+            let here_ps = board.window_ps(self.next_copied_bytes(id));
+            self.next_stage(board, id, Stage::Loaded, here_ps);
+        } else {
+            self.send_page(board, contents, id);
+        }
+    }
+
+    fn next_copied_bytes(&self, id: WindowCallId) -> u64 {
+        let (_, _, length_bytes) = self.copied(id);
+        SLOT_BYTES.min(length_bytes - self.calls[id].at)
+    }
+
+    /// Copies up to 4 KiB and goes on when the link has taken them: others may come in between. Memory of the host is
+    /// asked for the next page meanwhile.
+    pub(super) fn send_page<C: Contents<Payload = P>>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        contents: &mut C,
+        id: WindowCallId,
+    ) {
         let (entry, offset_bytes, length_bytes) = self.copied(id);
+        let bytes = self.next_copied_bytes(id);
+        let tier = self.window.spec().tier;
         let call = &mut self.calls[id];
         let found = self.window.find(entry).expect("copied entries stay");
         let start = found.info.window_offset_bytes + offset_bytes;
-        let bytes = SLOT_BYTES.min(length_bytes - call.at);
         contents.load(&mut call.payload, start + call.at, bytes);
         let arrive_ps = board.link.write(board.engine.now(), bytes);
         call.at += bytes;
         if call.at < length_bytes {
             let sent_ps = arrive_ps - board.link.one_way_ps();
-            self.next_stage(board, id, Stage::Copying, sent_ps);
+            if tier.is_cacheable() {
+                let here_ps = board.window_ps(self.next_copied_bytes(id));
+                self.next_stage(board, id, Stage::Loaded, here_ps.max(sent_ps));
+            } else {
+                self.next_stage(board, id, Stage::Copying, sent_ps);
+            }
             return;
         }
-        self.next_stage(board, id, Stage::Copied, arrive_ps + self.access_ps);
+        let access_ps = match tier.is_cacheable() {
+            true => 0,
+            false => board.memories.access_ps(tier),
+        };
+        self.next_stage(board, id, Stage::Copied, arrive_ps + access_ps);
     }
 
     pub(super) fn on_copied(&mut self, board: &mut Board<impl Tracer>, id: WindowCallId) {

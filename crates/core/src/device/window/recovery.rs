@@ -3,6 +3,7 @@
 use super::{Board, Contents, EntryInfo, Slab, WindowRole};
 use crate::controller::dump::{self, Dump};
 use crate::ftl::Contradiction;
+use crate::memory::WindowInCut;
 use crate::observe::Tracer;
 use crate::request::EntryState;
 use crate::spec::{DriveSpec, SLOT_BYTES};
@@ -14,13 +15,13 @@ pub enum DumpOutcome {
     /// Nothing was pinned: there was nothing to save.
     #[default]
     NothingPinned,
-    /// Power stayed: the window's memory was never in danger.
+    /// Power stayed, or the window's memory does without: it was never in danger.
     Kept,
     /// Every entry is back.
     Restored,
     /// The capacitors did not last: the table is back, but not every entry.
     Incomplete,
-    /// The capacitors did not even last for the table: no entry is back.
+    /// The capacitors did not even last for the table, or the window stands in memory that loses all: no entry is back.
     TableLost,
 }
 
@@ -105,10 +106,14 @@ impl<P: Default> WindowRole<P> {
             ..WindowRecovery::default()
         };
         let is_saved = std::mem::take(&mut self.is_saved);
-        if power_fails && self.armed && !is_saved {
-            self.dump(contents, spec, &mut recovery);
-        } else if !self.window.entries().is_empty() {
-            recovery.outcome = DumpOutcome::Kept;
+        let in_danger = power_fails && !is_saved;
+        match self.in_cut {
+            WindowInCut::Saved if in_danger && self.armed => {
+                self.dump(contents, spec, &mut recovery)
+            }
+            WindowInCut::Gone if in_danger => self.lose_all(contents, &mut recovery),
+            _ if self.window.entries().is_empty() => {}
+            _ => recovery.outcome = DumpOutcome::Kept,
         }
         if let Some(before) = before {
             recovery.add_before(before);
@@ -147,12 +152,7 @@ impl<P: Default> WindowRole<P> {
             }
             from = to;
         }
-        for entry in &recovery.lost_entries {
-            let mut released = Vec::new();
-            self.window.unpin(entry.entry, &mut released);
-            debug_assert!(released.is_empty(), "no command outlives a power cut");
-            contents.lose(entry.window_offset_bytes, entry.length_bytes);
-        }
+        self.unpin_lost(contents, recovery);
         let is_whole =
             recovery.lost_entries.is_empty() && dump.pages_are_saved(pinned, pages, stop_ps);
         self.has_lost = !table || !is_whole;
@@ -169,5 +169,33 @@ impl<P: Default> WindowRole<P> {
         recovery.restore_ps = dump::restore_ps(spec, pages);
         // What came back is marked again; an empty table needs no mark.
         self.armed = self.keeps_all || !self.window.entries().is_empty();
+    }
+    /// Memory that is volatile has lost table and entries: as a dump of which nothing got to flash.
+    fn lose_all<C: Contents<Payload = P>>(
+        &mut self,
+        contents: &mut C,
+        recovery: &mut WindowRecovery,
+    ) {
+        recovery.lost_entries = self.entries().collect();
+        self.unpin_lost(contents, recovery);
+        self.has_lost = self.keeps_all || !recovery.lost_entries.is_empty();
+        if self.has_lost {
+            recovery.outcome = DumpOutcome::TableLost;
+        }
+        self.armed = self.keeps_all;
+    }
+
+    /// What is lost is pinned no more.
+    fn unpin_lost<C: Contents<Payload = P>>(
+        &mut self,
+        contents: &mut C,
+        recovery: &WindowRecovery,
+    ) {
+        for entry in &recovery.lost_entries {
+            let mut released = Vec::new();
+            self.window.unpin(entry.entry, &mut released);
+            debug_assert!(released.is_empty(), "no command outlives a power cut");
+            contents.lose(entry.window_offset_bytes, entry.length_bytes);
+        }
     }
 }

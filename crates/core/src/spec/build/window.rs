@@ -8,6 +8,7 @@ use super::tier_there;
 pub(super) fn cpu(values: &Values) -> CpuSpec {
     CpuSpec {
         wc_buffers: values.small("host.cpu.wc_buffers"),
+        cache_bytes: values.number("host.cpu.cache"),
         store_ps: values.number("host.cpu.store"),
         load_ps: values.number("host.cpu.load"),
         flush_line_ps: values.number("host.cpu.flush_line"),
@@ -27,6 +28,7 @@ pub(super) fn window(values: &Values) -> Result<Option<WindowSpec>, SpecError> {
     let tier = values.choice("role.window.tier");
     tier_there(values, "role.window.tier", tier)?;
     Ok(Some(WindowSpec {
+        tier,
         bytes: values.number("role.window.size"),
         entries: values.small("role.window.entries"),
         gate: values.choice("role.window.gate"),

@@ -431,6 +431,16 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
                 .extend(self.window.get(at).map(|cell| (at, *cell)));
         }
     }
+    fn load_held(&mut self, _: &mut u32, packet: u32, line: u32, mask: u64) {
+        let bytes = self.packets[&packet];
+        for byte in (0..64).filter(|byte| mask >> byte & 1 != 0) {
+            let at = line as usize * 64 + byte;
+            let mut loaded = self.loaded.iter_mut().rev();
+            if let Some(known) = loaded.find(|known| known.0 == at) {
+                known.1 = bytes[byte];
+            }
+        }
+    }
     fn pin(&mut self, window_slot: u32, _: Lpn, source: Source) {
         let page = self.at(source);
         let here = self.window.chunks_exact_mut(PAGE).nth(window_slot as usize);
