@@ -9,6 +9,7 @@ use crate::config::RunConfig;
 use crate::error::Error;
 use crate::session::{Command, Session};
 use lodger_core::controller::dump;
+use lodger_core::memory::WindowInCut;
 use lodger_core::rng::Rng;
 use lodger_core::spec::{DriveSpec, SLOT_BYTES};
 use lodger_core::time::MS;
@@ -56,9 +57,18 @@ fn pin(length_bytes: u64) -> WindowCall {
     }
 }
 
-/// A word of warning if the drive's capacitors do not last for a dump of its whole window.
+/// A word of warning if the drive's capacitors do not last for a dump of its whole window, or its memory keeps nothing.
 #[must_use]
 pub fn shortfall(spec: &DriveSpec) -> Option<String> {
+    if let Some(window) = &spec.roles.window
+        && spec.tiers.window_in_cut(window.tier) == WindowInCut::Gone
+    {
+        let tier = window.tier.name();
+        return Some(format!(
+            "the byte window stands in memory that keeps nothing without power: a power failure loses what was synced, \
+             and not flushed yet (`tier.{tier}.persistent`)"
+        ));
+    }
     let short = dump::shortfall(spec)?;
     Some(format!(
         "the capacitors last {:.2} ms ({:.1} mJ), and saving the whole byte window takes {:.2} ms \

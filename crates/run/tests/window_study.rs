@@ -72,6 +72,35 @@ fn cuts_lose_nothing_that_was_synced_and_say_what_else_is_left() {
 }
 
 #[test]
+fn cuts_on_memory_of_the_host_lose_nothing_where_it_keeps_all_and_all_where_it_keeps_nothing() {
+    let on_cxl = |persistent: &'static str| {
+        config(
+            "2b-ssd",
+            &[
+                ("role.window.tier", "cxl"),
+                ("tier.cxl.size", "64MiB"),
+                ("tier.cxl.persistent", persistent),
+            ],
+        )
+    };
+    let (kept, volatile) = (on_cxl("true"), on_cxl("false"));
+    let figures = window_study::cuts(&kept, 1000, 40).unwrap();
+    for nothing in ["unrestored", "synced_lost_bytes", "torn_lines"] {
+        assert_eq!(figure(&figures, nothing), 0.0, "{nothing}");
+    }
+    let share = figure(&figures, "unsynced_kept_share");
+    assert!(share > 0.0 && share < 1.0, "{share}");
+    assert_eq!(window_study::shortfall(&kept.drive.parsed.spec), None);
+    let figures = window_study::cuts(&volatile, 1000, 40).unwrap();
+    assert_eq!(figure(&figures, "unrestored"), 40.0);
+    assert!(figure(&figures, "synced_lost_bytes") >= 40.0 * 8192.0);
+    let warning = window_study::shortfall(&volatile.drive.parsed.spec).expect("a warning");
+    assert!(warning.contains("tier.cxl.persistent"), "{warning}");
+    // Nothing feeds a dump that there is not.
+    assert!(window_study::energy(&kept).is_err());
+}
+
+#[test]
 fn the_energy_says_whether_the_window_comes_back() {
     for (volts, whole) in [("12", true), ("5.1", false)] {
         let config = config("2b-ssd", &[("power.rail_v", volts)]);

@@ -128,7 +128,7 @@ pub fn cuts(config: &RunConfig, bytes: u64, cuts: u32) -> Result<Figures, Error>
         host.take_window_completions(&mut done);
         let synced = done.len() > 1;
         let outcome = host.power_cut().window.outcome;
-        figures[0] += u64::from(outcome != DumpOutcome::Restored);
+        figures[0] += u64::from(outcome > DumpOutcome::Restored);
         let held = &host.drive.contents.window;
         let first = &held[..bytes as usize];
         let second = &held[room as usize..][..bytes as usize];
