@@ -394,6 +394,25 @@ fn a_map_that_host_memory_cannot_hold_as_bytes_is_refused_and_panics_nowhere() {
     }
 }
 
+/// What a guest would see of it is memory of its own, beside the drive.
+#[test]
+fn a_window_that_is_memory_of_the_host_is_refused() {
+    let ram = ram();
+    let window = [
+        ("role.window.size", "64KiB"),
+        ("role.window.page", "1us"),
+        ("role.window.read_dma", "1us"),
+        ("tier.pm.size", "1MiB"),
+        ("tier.cxl.size", "1MiB"),
+    ];
+    let with = |tier: &'static str| {
+        let sets = [&window[..], &[("role.window.tier", tier)]].concat();
+        Controller::new(&spec(&sets), &Settings::default(), &ram).err()
+    };
+    assert_eq!(with("cxl"), Some(Unservable::WindowOfHost));
+    assert_eq!(with("pm"), None);
+}
+
 #[test]
 fn a_write_whose_data_cannot_be_had_leaves_what_was_there() {
     const NOWHERE: u64 = MEMORY_BYTES;

@@ -192,6 +192,10 @@ pub(super) fn refused(drive: &str, error: ServeError, option: &str) -> Error {
             | Unservable::NamespaceTooLarge { .. }
             | Unservable::WindowOfSeveral),
         ) => wrong("--namespaces", &error),
+        ServeError::Drive(error @ Unservable::WindowOfHost) => Error::input(format!(
+            "`{drive}`: {error}"
+        ))
+        .hint("`--set role.window.tier=pm` puts it there; `lodger simulate` runs it as it is"),
         ServeError::Drive(error) => Error::input(format!("`{drive}`: {error}")),
         ServeError::Socket { .. } if !["--socket", "--ctl"].contains(&option) => {
             Error::input(error.to_string()).hint(format!(

@@ -80,6 +80,12 @@ pub enum Unservable {
     /// Its map in host memory cannot be kept as bytes.
     #[error("the drive keeps its map in host memory compressed, or in less than 4 bytes an entry")]
     MapInHostMemory,
+    /// Its byte window would have to be memory of the guest.
+    #[error(
+        "its byte window is memory of the host (`role.window.tier`), which a guest would have of its own and not through \
+         the drive: a live drive has a window behind a base address register"
+    )]
+    WindowOfHost,
     /// Blocks of a size that drives do not have.
     #[error("blocks must have 512 or 4096 bytes, found `{0}`")]
     Block(u32),
@@ -129,6 +135,10 @@ fn mdts(spec: &DriveSpec) -> u8 {
 pub fn check(spec: &DriveSpec) -> Result<(), Unservable> {
     if spec.link.protocol == LinkProtocol::Ufs {
         return Err(Unservable::Ufs);
+    }
+    let window = spec.roles.window.as_ref();
+    if window.is_some_and(|window| window.tier.is_cacheable()) {
+        return Err(Unservable::WindowOfHost);
     }
     let mut granted = spec
         .roles
