@@ -11,6 +11,9 @@ pub const MS: u64 = 1_000_000_000;
 /// Picoseconds in one second.
 pub const S: u64 = 1_000_000_000_000;
 
+/// No run lasts longer: 200 days, so that what is booked beyond its end is still below the end of a `u64`.
+pub const RUN_PS_MAX: u64 = 200 * 24 * 3600 * S;
+
 /// Time to move `bytes` at `bytes_per_s`, rounded up once to whole picoseconds.
 ///
 /// # Panics

@@ -27,7 +27,7 @@ use lodger_core::device::NoContents;
 use lodger_core::ftl::Wear;
 use lodger_core::observe::{Counters, PartsPs, Tracer, Untraced};
 use lodger_core::spec::Tier;
-use lodger_core::time::S;
+use lodger_core::time::{RUN_PS_MAX, S};
 use lodger_core::{Completion, Op, Request, WindowCompletion};
 use lodger_workload::{Counting, Job, Next, Workload};
 pub use measured::{Ramp, Worn};
@@ -38,8 +38,6 @@ use std::ops::ControlFlow;
 use summary::expected_ps;
 pub(crate) use summary::{busy_ps, hmb_used_bytes, refused, share_into_room, utilisation};
 
-/// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
-const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
 /// The observer is asked once in this much work, an instant being one: some milliseconds.
 const PROGRESS_EVERY: u64 = 1 << 14;
 /// And once in so many of the drive's events: a request of 2 MiB takes hundreds of them.
@@ -329,7 +327,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                     Next::Reap(completions) => self.reap(index, completions),
                     Next::At(at_ps) => {
                         // Beyond the end of time is as good as just beyond what can be simulated.
-                        let at_ps = at_ps.min(SIMULATED_PS_MAX + 1);
+                        let at_ps = at_ps.min(RUN_PS_MAX + 1);
                         debug_assert!(at_ps > now_ps, "a job waits for the past");
                         // Asked again early, a job mostly names the same instant again.
                         if self.wake_at_ps[index] != at_ps {
@@ -512,11 +510,11 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         if until_ps == u64::MAX {
             return Err(self.stuck("nothing is left to happen"));
         }
-        if until_ps > SIMULATED_PS_MAX {
+        if until_ps > RUN_PS_MAX {
             let message =
                 "the run would go beyond 200 days of simulated time, the longest there is";
-            let hint = "check the units of times and rates: `lodger trace info` shows a trace's \
-                        duration, and `rate=1` is one byte a second";
+            let hint = "check the units of times and rates: `startdelay`, `ramp_time`, `runtime` and `thinktime` of all \
+                        jobs add up, `rate=1` is one byte a second, and `lodger trace info` shows a trace's duration";
             return Err(Error::input(message).hint(hint));
         }
         let until_ps = until_ps

@@ -6,6 +6,7 @@
 //! A file is a head and records. A record is a byte, with its kind below and a parameter above, the time since the one
 //! before, and its fields; numbers are LEB128: seven bits a byte, the lowest first, the highest bit set where more follow.
 
+use lodger_core::time::RUN_PS_MAX;
 use lodger_core::{Op, Purpose, Request, Status};
 use std::io::{self, BufRead, Write};
 
@@ -17,8 +18,6 @@ pub const VERSION: u8 = 2;
 const VERSION_MIN: u8 = 1;
 /// Longest name in a head, bytes.
 const NAME_BYTES_MAX: u64 = 1024;
-/// No recording is longer: 200 days, as simulations.
-const TIME_PS_MAX: u64 = 200 * 24 * 3600 * 1_000_000_000_000;
 const SECTOR_BYTES: u64 = 512;
 const FUA: u8 = 4;
 /// Reads that do not go to the host, in place of kind of command and FUA.
@@ -395,7 +394,7 @@ impl<R: BufRead> Reader<R> {
         let (kind, parameter) = (head & 15, head >> 4);
         let passed_ps = self.number()?;
         let at_ps = self.at_ps.checked_add(passed_ps);
-        let Some(at_ps) = at_ps.filter(|at_ps| *at_ps <= TIME_PS_MAX) else {
+        let Some(at_ps) = at_ps.filter(|at_ps| *at_ps <= RUN_PS_MAX) else {
             return Err(self.malformed("the time is beyond 200 days"));
         };
         self.at_ps = at_ps;

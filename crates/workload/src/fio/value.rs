@@ -6,6 +6,7 @@
 use super::examples;
 use super::ini::Setting;
 use crate::WorkloadError;
+use lodger_core::time::RUN_PS_MAX;
 use std::ops::RangeInclusive;
 
 /// A size given absolutely or as a share of the drive.
@@ -62,13 +63,12 @@ pub(super) fn bytes(text: &str, kb_base: u64) -> Option<u64> {
 /// A time in picoseconds; a number without a unit is in `default` units (picoseconds each).
 pub(super) fn time_ps(text: &str, default: u64) -> Option<u64> {
     let (number, unit) = number_and_unit_ps(text, default)?;
-    number.checked_mul(unit)
+    (number.checked_mul(unit)).filter(|time_ps| *time_ps <= RUN_PS_MAX)
 }
 
-/// Whether it is a time, and longer than the clock goes.
+/// Whether it is a time, and longer than a run may last.
 pub(super) fn is_too_long(text: &str, default: u64) -> bool {
-    number_and_unit_ps(text, default)
-        .is_some_and(|(number, unit)| number.checked_mul(unit).is_none())
+    number_and_unit_ps(text, default).is_some() && time_ps(text, default).is_none()
 }
 
 fn number_and_unit_ps(text: &str, default: u64) -> Option<(u64, u64)> {
@@ -91,8 +91,8 @@ pub(super) fn float(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|x: &f64| x.is_finite())
 }
 
-/// What the clock counts, in picoseconds.
-pub(super) const TIME_MAX: &str = "a time of at most 213 days";
+/// As long as a run may last.
+pub(super) const TIME_MAX: &str = "a time of at most 200 days";
 
 impl Setting {
     /// The value, empty where the option has none.

@@ -90,7 +90,7 @@ fn values_of_amounts_and_times() {
         ("loops=-2", "between 0 and 4294967295"),
         ("runtime=60sec", TIME),
         ("runtime=1.5", TIME),
-        ("runtime=1000d", "a time of at most 213 days"),
+        ("runtime=1000d", "a time of at most 200 days"),
         ("ramp_time=soon", TIME),
         ("thinktime=x", TIME),
         ("thinktime_blocks=0", "between 1 and 4294967295"),
@@ -100,8 +100,10 @@ fn values_of_amounts_and_times() {
             "a time such as `10s`, or a range such as `5s-10s`",
         ),
         // It is a time, and was said to be none.
-        ("startdelay=100000000", "a time of at most 213 days"),
-        ("startdelay=5s-1000d", "a time of at most 213 days"),
+        ("startdelay=100000000", "a time of at most 200 days"),
+        // Longer than any run: the run was refused, and not for `startdelay`.
+        ("startdelay=201d", "a time of at most 200 days"),
+        ("startdelay=5s-1000d", "a time of at most 200 days"),
         ("time_based=2", "0 or 1"),
         ("direct=yes", "0 or 1"),
         ("sync=maybe", "`none`, `sync` or `dsync`"),
