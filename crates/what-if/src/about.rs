@@ -1,7 +1,7 @@
 //! What there is to choose.
 
 use crate::question::drive;
-use lodger_core::spec::{DriveSpec, Tier};
+use lodger_core::spec::{DriveSpec, HpbProtocol, Tier};
 use lodger_run::{Drive, Error, drives, size};
 use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ fn host_side(spec: &DriveSpec) -> Value {
         .map(|hmb| json!({"preferred_bytes": hmb.preferred_bytes, "min_bytes": hmb.min_bytes}));
     let integrity = match (&spec.tiers.hmb, &spec.hpb) {
         (Some(_), _) => Some("tier.hmb.integrity"),
-        (None, Some(_)) => Some("hpb.integrity"),
-        (None, None) => None,
+        (None, Some(hpb)) if hpb.protocol == HpbProtocol::Paper => Some("hpb.integrity"),
+        (None, _) => None,
     };
     json!({"hmb": hmb, "maps_in_hmb": uses_hmb, "integrity": integrity})
 }

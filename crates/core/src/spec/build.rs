@@ -360,7 +360,14 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
         Tier::HpbCache => unreachable!("no role is placed there"),
         Tier::Slc if values.small("ftl.slc_superblocks") > 0 => return Ok(()),
         Tier::Slc => {
-            let must = "needs a single-bit cache (`ftl.slc_superblocks`)";
+            // A dynamic cache is what flash is empty (`ftl.slc_dynamic`): a role cannot be promised a place there.
+            let must = match values.has("ftl.slc_dynamic") {
+                true => {
+                    "needs a single-bit cache with flash of its own (`ftl.slc_superblocks`): that of `ftl.slc_dynamic` has \
+                     only what is empty, and on a full drive maybe nothing"
+                }
+                false => "needs a single-bit cache (`ftl.slc_superblocks`)",
+            };
             return Err(values.contradiction(path, must));
         }
     };
@@ -429,6 +436,14 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
         ),
     };
     let mut taken = 0u64;
+    let mut takers = Vec::new();
+    let mut takes = |size: &str| {
+        let bytes = values.number(size);
+        taken = taken.saturating_add(bytes);
+        if bytes > 0 {
+            takers.push(format!("`{size}` {}", show_size(bytes)));
+        }
+    };
     for role in ["role.read_cache", "role.write_buffer", "role.window"] {
         let size = format!("{role}.size");
         // Data on its way to the single-bit cache stands in SRAM.
@@ -440,14 +455,18 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
             held_by => held_by,
         };
         if held_by == Some(tier) {
-            taken = taken.saturating_add(values.number(&size));
+            takes(&size);
         }
     }
     if tier == Tier::Pm && values.has("role.write_buffer.log_size") {
-        taken = taken.saturating_add(values.number("role.write_buffer.log_size"));
+        takes("role.write_buffer.log_size");
     }
     whole.checked_sub(taken).ok_or_else(|| {
-        let must = format!("must hold the roles placed on it ({})", show_size(taken));
+        let takers = takers.join(", ");
+        let must = format!(
+            "must hold the roles placed on it: {} ({takers})",
+            show_size(taken)
+        );
         values.contradiction(path, &must)
     })
 }

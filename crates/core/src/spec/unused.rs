@@ -21,7 +21,7 @@ struct Rule {
     is_table: bool,
 }
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     Rule {
         keys: &[
             "hpb.region",
@@ -45,6 +45,14 @@ const RULES: [Rule; 6] = [
     // There the drive says how many regions may be active (JESD220-3), and the driver has memory for those.
     Rule {
         keys: &["hpb.give_back", "hpb.give_back_at", "hpb.give_back_for"],
+        switch: "hpb.protocol",
+        on: "paper",
+        is_table: false,
+    },
+    // JEDEC's entries have 8 bytes with a code or without, and go stale one by one: of a host that forges none, as the
+    // simulated one, a code changes nothing.
+    Rule {
+        keys: &["hpb.integrity"],
         switch: "hpb.protocol",
         on: "paper",
         is_table: false,

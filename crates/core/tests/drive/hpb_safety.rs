@@ -240,8 +240,7 @@ fn the_same_with_entries_that_are_checked() {
 fn the_same_by_the_protocol_of_jedec() {
     let mut all = HpbCounters::default();
     for shape in 0..10 {
-        let integrity = ["none", "mac"][shape as usize % 2];
-        add(&mut all, &run(shape * 53 % 256, integrity, "jedec", 10_000));
+        add(&mut all, &run(shape * 53 % 256, "none", "jedec", 10_000));
     }
     assert!(all.used > 300 && all.groups_fetched > 100, "{all:?}");
     assert!(all.refused[0] > 50, "{all:?}");
@@ -255,9 +254,8 @@ fn the_same_by_the_protocol_of_jedec() {
 fn the_same_with_entries_sent_ahead_of_larger_reads() {
     let mut all = HpbCounters::default();
     for shape in 0..12 {
-        let integrity = ["none", "mac"][shape as usize % 2];
         let shape = shape * 53 % 256;
-        add(&mut all, &run(shape, integrity, "jedec 2.0", 10_000));
+        add(&mut all, &run(shape, "none", "jedec 2.0", 10_000));
     }
     println!("{all:?}");
     assert!(all.write_buffers > 1_000 && all.used > 600, "{all:?}");

@@ -566,7 +566,7 @@ fn sizes_of_roles_that_do_not_fit_their_tiers() {
     assert_eq!(
         error(TINY, &[("role.write_buffer.size", "2MiB")]).to_string(),
         format!(
-            "`tier.sram.size` must hold the roles placed on it (2112KiB), found `1MiB` (my-drive.toml:{line})"
+            "`tier.sram.size` must hold the roles placed on it: 2112KiB (`role.read_cache.size` 64KiB, `role.write_buffer.size` 2MiB), found `1MiB` (my-drive.toml:{line})"
         )
     );
     let sets = [

@@ -47,6 +47,12 @@ fn keys_of_another_protocol_are_refused() {
         refused(&[on, jedec, ("hpb.give_back_for", "1s")]),
         "`hpb.give_back_for` must be 0 unless `hpb.protocol` is \"paper\", found `1s` (--set)"
     );
+    assert_eq!(
+        refused(&[on, jedec, ("hpb.integrity", "mac")]),
+        "`hpb.integrity` must be \"none\" unless `hpb.protocol` is \"paper\", found `mac` (--set)"
+    );
+    over("", "", &[on, jedec, ("hpb.integrity", "none")]).expect("the default");
+    over("", "", &[on, ("hpb.integrity", "mac")]).expect("the paper's");
     // The null: what holds anyway may be said, and under their own protocol they hold.
     over("", "", &[on, ("hpb.control", "device")]).expect("the default");
     let two = [("hpb.version", "2.0"), ("hpb.max_blocks", "3")];
@@ -56,6 +62,20 @@ fn keys_of_another_protocol_are_refused() {
         &[&[on, jedec, ("hpb.control", "host")], &two[..]].concat(),
     )
     .expect("JEDEC's");
+}
+
+/// A single-bit cache that has only what is empty (`ftl.slc_dynamic`) is none that a role can stand on.
+#[test]
+fn a_write_buffer_on_flash_that_may_be_none_is_refused() {
+    let slc = ("role.write_buffer.tier", "slc");
+    let dynamic = ("ftl.slc_dynamic", "0.5");
+    assert_eq!(
+        refused(&[slc, dynamic, ("ftl.slc_superblocks", "0")]),
+        "`role.write_buffer.tier` needs a single-bit cache with flash of its own (`ftl.slc_superblocks`): that of \
+         `ftl.slc_dynamic` has only what is empty, and on a full drive maybe nothing, found `slc` (--set)"
+    );
+    // The null: beside one that has flash of its own it may be.
+    over("", "", &[slc, dynamic]).expect("four superblocks of its own");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn a_log_of_the_write_buffer_that_cannot_be() {
     assert_eq!(with(&[pm, programmed]), volatile);
     assert_eq!(
         with(&[pm, ("role.write_buffer.log_size", "128KiB")]),
-        "`tier.pm.size` must hold the roles placed on it (128KiB), found `64KiB` (--set)"
+        "`tier.pm.size` must hold the roles placed on it: 128KiB (`role.write_buffer.log_size` 128KiB), found `64KiB` (--set)"
     );
     assert_eq!(
         with(&[("tier.pm.size", "1KiB")]),

@@ -365,7 +365,7 @@ fn a_window_that_cannot_be_is_refused() {
     );
     assert_eq!(
         wrong("2b-ssd", &[("tier.pm.size", "8MiB")]),
-        "`tier.pm.size` must hold the roles placed on it (16MiB), found `8MiB`"
+        "`tier.pm.size` must hold the roles placed on it: 16MiB (`role.write_buffer.size` 8MiB, `role.window.size` 8MiB), found `8MiB`"
     );
     assert_eq!(
         wrong("2b-ssd", &[("power.cutoff_v", "12")]),

@@ -113,7 +113,6 @@ pub const VARIANTS: [(&str, &[(&str, &str)]); 21] = [
             ("hpb.group", "1MiB"),
             ("hpb.region", "2MiB"),
             ("hpb.recommend_misses", "1"),
-            ("hpb.integrity", "mac"),
         ],
     ),
     (

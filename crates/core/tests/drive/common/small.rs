@@ -141,7 +141,6 @@ pub fn with_entries_in_the_host(
         ),
         ("hpb.stale_pages", bit(5, "4096", "24")),
         ("hpb.idle", "30us"),
-        ("hpb.integrity", integrity),
         ("hpb.protocol", protocol),
         (
             "hpb.boot",
@@ -152,7 +151,9 @@ pub fn with_entries_in_the_host(
             },
         ),
     ];
-    if protocol == "jedec" {
+    if protocol == "paper" {
+        sets.push(("hpb.integrity", integrity));
+    } else {
         sets.extend([
             ("hpb.version", version),
             ("hpb.region", "1MiB"),
