@@ -2,17 +2,18 @@
 
 use crate::stats::direction_of;
 use lodger_core::time::{MS, NS};
-use lodger_core::{Completion, Request};
+use lodger_core::{Completion, Request, Status};
 use std::io::{self, Write};
 
 /// fio's `write_lat_log` with `log_offset=1`: time (ms), completion latency (ns), direction
-/// (0 read, 1 write, 2 trim, 3 sync; 4 for a database's commit, which fio has none of), bytes, offset, priority.
+/// (0 read, 1 write, 2 trim, 3 sync; 4 for a database's commit, which fio has none of), bytes, offset, priority. As in fio,
+/// which logs what it accounts for (`io_completed` of `io_u.c`), there is no line for a request that has failed.
 #[derive(Debug)]
 pub struct LatencyLog<W> {
     writer: W,
     submit_ps: u64,
     failure: Option<io::Error>,
-    lines: u64,
+    heard: u64,
 }
 
 impl<W: Write> LatencyLog<W> {
@@ -23,7 +24,7 @@ impl<W: Write> LatencyLog<W> {
             writer,
             submit_ps,
             failure: None,
-            lines: 0,
+            heard: 0,
         }
     }
 
@@ -32,9 +33,13 @@ impl<W: Write> LatencyLog<W> {
         self.failure.is_some()
     }
 
-    /// Adds a line.
+    /// Adds a line, if it succeeded.
     pub fn add(&mut self, request: &Request, completion: &Completion) {
         if self.failure.is_some() {
+            return;
+        }
+        self.heard += 1;
+        if completion.status != Status::Success {
             return;
         }
         let latency_ps = completion.completed_ps - completion.submitted_ps;
@@ -48,7 +53,6 @@ impl<W: Write> LatencyLog<W> {
             request.offset_bytes
         );
         self.failure = written.err();
-        self.lines += 1;
     }
 
     /// Adds a line for a database's commit: direction 4, without bytes and offset.
@@ -62,17 +66,17 @@ impl<W: Write> LatencyLog<W> {
             now_ps / MS
         );
         self.failure = written.err();
-        self.lines += 1;
+        self.heard += 1;
     }
 
-    /// The writer, with everything handed on to it, and the number of lines.
+    /// The writer, with everything handed on to it, and the number of completions and commits that it has heard of.
     ///
     /// # Errors
     /// If a line could not be written.
     pub fn finish(mut self) -> io::Result<(W, u64)> {
         match self.failure {
             Some(error) => Err(error),
-            None => self.writer.flush().map(|()| (self.writer, self.lines)),
+            None => self.writer.flush().map(|()| (self.writer, self.heard)),
         }
     }
 }

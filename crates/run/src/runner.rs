@@ -429,7 +429,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             let parts_ps = parts_ps(self);
             return self.keep(index, request, completion, parts_ps);
         }
-        let counting = self.jobs[index].counting(request.op);
+        let counting = self.jobs[index].counted(&completion);
         self.jobs[index].complete(&completion);
         self.results[index].returned();
         let parts_ps = parts_ps(self);

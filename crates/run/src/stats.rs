@@ -211,6 +211,10 @@ pub struct JobResult {
     pub errors: u64,
     /// What it said to the first of them.
     pub first_error: Option<Status>,
+    /// What it said to the request that ended the job, as fio's jobs end at an error unless `continue_on_error` says otherwise.
+    pub failure: Option<Status>,
+    /// The job was to go on after errors of some kind.
+    pub survives_errors: bool,
     /// What the database did, of a job that is one.
     pub logging: Option<Box<LoggingResult>>,
     /// How long its requests took when they were recorded, of a trace that says so.
@@ -245,6 +249,7 @@ impl JobResult {
             percentiles: job.percentiles.clone(),
             queue_depth: job.queue_depth,
             slat_ns: slat_ps / NS,
+            survives_errors: job.survives_errors(),
             logging: match &job.source {
                 Source::Logging(model) => Some(Box::new(LoggingResult::new(model))),
                 _ => None,
@@ -281,6 +286,8 @@ impl JobResult {
             completed: 0,
             errors: 0,
             first_error: None,
+            failure: None,
+            survives_errors: false,
             logging: None,
             trace: None,
             latency: None,
@@ -434,6 +441,11 @@ impl JobResult {
             depth,
             missed,
         });
+        self.failure = job.failure();
+        if self.errors == 0 && self.failure.is_some() {
+            // The flush at the end of a pass, which counts nowhere else, or one that the end of a ramp has had forgotten.
+            (self.errors, self.first_error) = (1, self.failure);
+        }
         match (&mut self.logging, &mut job.source) {
             (Some(logging), Source::Logging(model)) => logging.finish(model),
             _ => Ok(()),
@@ -531,6 +543,8 @@ impl JobResult {
         self.completed += other.completed;
         self.errors += other.errors;
         self.first_error = self.first_error.or(other.first_error);
+        self.failure = self.failure.or(other.failure);
+        self.survives_errors |= other.survives_errors;
     }
 }
 

@@ -5,7 +5,7 @@
 //! it of every completion through [`Job::complete`]. Nothing here knows the device model; only its
 //! request types.
 
-use lodger_core::{Completion, Op, Request, WindowCall, WindowCompletion};
+use lodger_core::{Completion, Op, Request, Status, WindowCall, WindowCompletion};
 
 pub mod error;
 pub mod fio;
@@ -74,6 +74,8 @@ pub struct Job {
     pub after: Vec<usize>,
     /// What else ends once this job is done (fio's `exitall` and `exit_what`).
     pub ends: Option<Ends>,
+    /// What else ends if it has [failed](Job::failure) (fio's `exitall_on_error`).
+    pub ends_in_error: Option<Ends>,
     /// It ends once its rate keeps still, with its group if that is reported as one (fio's `steadystate`).
     pub steady: Option<fio::Steady>,
     /// Reported as one with its group (fio's `group_reporting`).
@@ -170,6 +172,30 @@ impl Job {
         }
     }
 
+    /// What the drive said to the request that ended the job (fio's `continue_on_error`), if one did.
+    #[must_use]
+    pub fn failure(&self) -> Option<Status> {
+        match &self.source {
+            Source::Fio(generator) => generator.failure(),
+            Source::Trace(_) | Source::Logging(_) => None,
+        }
+    }
+
+    /// Whether it was asked to go on after errors of some kind.
+    #[must_use]
+    pub fn survives_errors(&self) -> bool {
+        match &self.source {
+            Source::Fio(generator) => generator.survives_errors(),
+            Source::Trace(_) | Source::Logging(_) => false,
+        }
+    }
+
+    /// What is to end with the job, as it is done.
+    #[must_use]
+    pub fn ends_now(&self) -> Option<Ends> {
+        self.ends.or(self.failure().and(self.ends_in_error))
+    }
+
     /// How long the job runs from its stage's start, if its runtime bounds that, picoseconds.
     #[must_use]
     pub fn runs_ps(&self) -> Option<u64> {
@@ -179,13 +205,23 @@ impl Job {
         }
     }
 
-    /// How the request submitted last, or one that completes now and was not told of yet, counts.
+    /// How the request submitted last counts.
     #[inline]
     #[must_use]
     pub fn counting(&self, op: Op) -> Counting {
         match &self.source {
             Source::Fio(generator) => generator.counting(op),
             Source::Trace(_) | Source::Logging(_) => Counting::Yes,
+        }
+    }
+
+    /// How a request counts that completes now and was not told of yet: a write that failed by itself, as no flush follows.
+    #[inline]
+    #[must_use]
+    pub fn counted(&self, completion: &Completion) -> Counting {
+        match self.counting(completion.op) {
+            Counting::Head if completion.status != Status::Success => Counting::Yes,
+            counting => counting,
         }
     }
 

@@ -12,6 +12,7 @@ pub struct TimeArgs {
     /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
     /// 3 sync; 4 a commit of a model of database logging), bytes, offset, priority. Times count from
     /// the start of the run, and requests of a `ramp_time` are there, which the report leaves out.
+    /// As in fio there is no line for a request that failed.
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
     /// Write requests, flash operations and garbage collection to FILE as slices over time, for Perfetto

@@ -99,6 +99,10 @@ fn job(
     put("latency_ns", shares(&names[..10], &ranges.ns));
     put("latency_us", shares(&names[..10], &ranges.us));
     put("latency_ms", shares(&names, &ranges.ms));
+    if let Some((errors, first)) = entry.survived() {
+        put("total_err", json!(errors));
+        put("first_error", json!(first));
+    }
     let (target_ns, window_us, percentile, depth) = latency_sought(entry);
     put("latency_depth", json!(depth));
     put("latency_target", json!(target_ns));

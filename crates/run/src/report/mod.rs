@@ -28,9 +28,9 @@ use crate::config::RunConfig;
 use crate::runner::RunResult;
 use crate::stats::{Direction, JobResult};
 use latency::Latencies;
-use lodger_core::Status;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, S};
+use lodger_workload::fio::errno;
 
 /// fio's version whose layout and text are followed.
 pub const FIO_VERSION: &str = "fio-3.33";
@@ -113,23 +113,21 @@ impl Entry {
     }
 
     /// fio's `error`: 0, or the errno that Linux makes of the drive's answer.
-    pub(crate) fn errno(&self) -> u64 {
-        // EINVAL for a malformed command, EIO for a range beyond the drive, a drive that takes no data, or what was aborted (blk_status_to_errno).
-        match self.job.first_error {
+    pub(crate) fn errno(&self) -> u32 {
+        let sought = self.job.latency;
+        // As fio has it: what ended the job, or else the first that it has survived.
+        match self.job.failure.or(self.job.first_error) {
             // ETIMEDOUT, as fio has it, where not one request may miss `latency_target` and one at a time does.
-            None if self
-                .job
-                .latency
-                .is_some_and(|l| l.missed && l.percentile >= 100.0) =>
-            {
-                110
-            }
-            None | Some(Status::Success) => 0,
-            Some(Status::InvalidField) => 22,
-            Some(Status::OutOfRange | Status::ReadOnly | Status::Aborted) => 5,
-            // ENODATA: what Linux makes of Access Denied, Unrecovered Read Error and Write Fault.
-            Some(Status::AccessDenied | Status::MediaError) => 61,
+            None if sought.is_some_and(|l| l.missed && l.percentile >= 100.0) => 110,
+            None => 0,
+            Some(status) => errno(status),
         }
+    }
+
+    /// How many requests failed and the errno of the first, which fio tells of jobs that are to go on after errors.
+    pub(crate) fn survived(&self) -> Option<(u64, u32)> {
+        let first = self.job.first_error.map_or(0, errno);
+        (self.job.survives_errors).then_some((self.job.errors, first))
     }
 }
 

@@ -55,6 +55,9 @@ fn line(report: Report<'_>, entry: &Entry, entries: &[Entry]) -> Vec<String> {
     cells.push(report.config.drive.name.clone());
     cells.extend(counts.map(|key| disk[key].to_string()));
     cells.push(format!("{:.2}%", disk["util"].as_f64().unwrap_or(0.0)));
+    if let Some((errors, first)) = entry.survived() {
+        cells.extend([errors.to_string(), first.to_string()]);
+    }
     let options = entry.job.options.iter().chain(&entry.job.global_options);
     let mut described = options.filter(|(key, _)| key == "description");
     cells.extend(described.next().map(|(_, text)| text.clone()));

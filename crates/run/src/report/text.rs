@@ -132,6 +132,18 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         job.read.ios, job.write.ios, job.trim.ios, job.sync.ios
     )?;
+    if let Some((errors, first)) = entry.survived() {
+        let words = match first {
+            0 => "Success",
+            5 => "Input/output error",
+            22 => "Invalid argument",
+            _ => "No data available",
+        };
+        writeln!(
+            out,
+            "     errors    : total={errors}, first_error={first}/<{words}>"
+        )?;
+    }
     let (target, window, percentile, depth) = super::json::latency_sought(entry);
     writeln!(
         out,

@@ -91,7 +91,7 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
         if self.results[index].has_ramp() {
             self.tell_ramp(Ramp::Counts);
         }
-        if let Some(ends) = self.jobs[index].ends {
+        if let Some(ends) = self.jobs[index].ends_now() {
             self.end_with(index, ends);
         }
         if self.order.over {

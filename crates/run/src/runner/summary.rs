@@ -6,6 +6,7 @@ use crate::stats::JobResult;
 use lodger_core::observe::{Counters, Tracer};
 use lodger_core::{DriveSpec, Precondition};
 use lodger_workload::Job;
+use lodger_workload::fio::errno;
 use std::collections::BTreeMap;
 
 /// When the last job will have run its time: stages one after the other, each as long as its longest job.
@@ -130,7 +131,25 @@ pub(crate) fn refused(jobs: &[JobResult]) -> Option<String> {
     let errors: u64 = jobs.iter().map(|job| job.errors).sum();
     let status = jobs.iter().find_map(|job| job.first_error)?;
     let requests = count_of(errors, "request");
-    Some(format!(
-        "the drive refused {requests} (the first: {status:?}): not in the statistics"
-    ))
+    let mut words =
+        format!("the drive refused {requests} (the first: {status:?}): not in the statistics");
+    let ended: Vec<&JobResult> = jobs.iter().filter(|job| job.failure.is_some()).collect();
+    if let Some(first) = ended.first() {
+        let names = match ended.len() {
+            1 => format!("job `{}`", first.name),
+            many => format!(
+                "`{}` and {}",
+                first.name,
+                count_of(many as u64 - 1, "other job")
+            ),
+        };
+        // fio's own list of errors to go on after has EIO and not ENODATA (`td_error.c`).
+        let goes_on = match first.failure.map(errno) {
+            Some(5) => "continue_on_error=all",
+            Some(22) => "ignore_error=EINVAL,EINVAL",
+            _ => "ignore_error=ENODATA,ENODATA",
+        };
+        words += &format!("; {names} ended there, as fio's jobs do: with `{goes_on}` it goes on");
+    }
+    Some(words)
 }

@@ -76,6 +76,7 @@ pub(super) fn clones(
             stage: numbering.stage,
             after: Vec::new(),
             ends: None,
+            ends_in_error: None,
             steady: options.sought.0.steady(),
             group_reporting: options.group_reporting,
             options: Vec::new(),
@@ -285,6 +286,7 @@ impl Builder<'_> {
             // What Linux does for `O_SYNC` after each write that is waited for.
             write_flushes: o.sync && waits,
             flush_at_end: writes && o.flush_at_end,
+            survived: o.failures.survived(),
             verify: (writes && o.verifies() && o.do_verify)
                 .then_some(layout.visits != Visits::Any && !o.lfsr),
             pass_bytes: self.pass_bytes(&layout, bytes, limit_bytes),

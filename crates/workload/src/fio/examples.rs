@@ -11,6 +11,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("bssplit", "4k/60:64k/40"),
     ("buffered", "0"),
     ("clat_percentiles", "1"),
+    ("continue_on_error", "all"),
     ("direct", "1"),
     ("disable_bw", "0"),
     ("disable_clat", "0"),
@@ -29,6 +30,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("fsync_on_close", "1"),
     ("group_reporting", "1"),
     ("gtod_reduce", "0"),
+    ("ignore_error", "ENODATA,EIO"),
     ("io_size", "20g"),
     ("io_submit_mode", "inline"),
     ("iodepth", "32"),
@@ -137,6 +139,7 @@ fn is_one_of(key: &str, word: &str) -> bool {
 
 /// Options whose values are words of a list.
 const WORDS: &[&str] = &[
+    "continue_on_error",
     "exit_what",
     "io_submit_mode",
     "random_distribution",

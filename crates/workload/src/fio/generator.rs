@@ -1,5 +1,6 @@
 //! The state machine of one fio job.
 
+mod failing;
 mod flushes;
 mod left;
 mod pairs;
@@ -21,7 +22,7 @@ use super::plan::{Choice, Plan};
 use super::read_back::Written;
 use super::reaping::{Batches, Reaper};
 use crate::{Counting, Next};
-use lodger_core::{Completion, Op, Request};
+use lodger_core::{Completion, Op, Request, Status};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -64,6 +65,8 @@ pub struct Generator {
     start_ps: u64,
     /// Another job has ended this one.
     stopped: bool,
+    /// What ended it: the first answer of the drive after which it is not to go on.
+    failure: Option<Status>,
     /// What is to be read back.
     written: Option<Written>,
 }
@@ -89,6 +92,7 @@ impl Generator {
             backlog: Backlog::new(plan.backlog),
             start_ps: 0,
             stopped: false,
+            failure: None,
             written: plan.verify.map(Written::new),
             plan,
         }
@@ -192,6 +196,10 @@ impl Generator {
     #[inline]
     pub fn complete(&mut self, completion: &Completion) {
         self.tags.give_back(completion.tag);
+        let failed = completion.status != Status::Success;
+        if failed {
+            self.failed(completion);
+        }
         if completion.op != Op::Flush {
             self.backlog
                 .completed(completion.tag, completion.op == Op::Read);
@@ -200,6 +208,7 @@ impl Generator {
         }
         if let Some(search) = &mut self.latency
             && completion.op != Op::Flush
+            && !failed
         {
             search.completed(completion.completed_ps - completion.submitted_ps);
         }

@@ -106,6 +106,7 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "object_class",
             "pool",
             "rbdname",
+            "skip_bad",
             "uri",
             "volume",
             "xnvme_admin",
@@ -177,16 +178,6 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "errors: a valid job meets none",
-        &[
-            "block_error_percentiles",
-            "continue_on_error",
-            "exitall_on_error",
-            "ignore_error",
-            "skip_bad",
-        ],
-    ),
-    (
         "the size of a drive is known: a job without `size` ends with it, with or without them",
         &["fill_device"],
     ),
@@ -201,6 +192,7 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
     (
         "the form of fio's report, or what fio leaves out of it to be faster",
         &[
+            "block_error_percentiles",
             "description",
             "disk_util",
             "job_start_clock_id",

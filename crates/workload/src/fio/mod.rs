@@ -12,6 +12,7 @@ mod catalog;
 mod distribution;
 mod examples;
 mod expected;
+mod failures;
 mod files;
 mod flow;
 mod generator;
@@ -41,6 +42,7 @@ mod tests;
 
 pub use beside::{Beside, parse_beside};
 pub use catalog::{KnownOption, Standing, is_known, known_options, of_the_program, takes_no_value};
+pub use failures::errno;
 pub use generator::Generator;
 pub use latency::LatencyGoal;
 pub use logs::Logs;

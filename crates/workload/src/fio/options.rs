@@ -4,6 +4,7 @@ mod values;
 
 use super::Context;
 use super::catalog::{self, Standing};
+use super::failures::FailureOptions;
 use super::flow::FlowOptions;
 use super::ini::Setting;
 use super::latency::LatencyOptions;
@@ -118,6 +119,7 @@ pub(super) struct Options {
     pub(super) wait_for: Option<String>,
     /// Whether others end with it, and which.
     pub(super) exit: (bool, Ends),
+    pub(super) failures: FailureOptions,
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
     pub(super) percentiles: Vec<f64>,
@@ -190,6 +192,7 @@ impl Default for Options {
             stonewall: false,
             wait_for: None,
             exit: (false, Ends::Group),
+            failures: FailureOptions::default(),
             new_group: false,
             group_reporting: false,
             percentiles: PERCENTILES.to_vec(),
@@ -282,6 +285,7 @@ impl Options {
             || self.apply_order(name, &setting)?
             || self.apply_time(name, &setting)?
             || self.logs.apply(name, &setting)?
+            || self.failures.apply(name, &setting)?
             || self.flow.apply(name, &setting)?
             || self.sought.0.apply(name, &setting)?
             || self.sought.1.apply(name, &setting)?

@@ -1,4 +1,4 @@
-//! Which jobs wait for which, and which end with which: `wait_for`, `exitall` and `exit_what`.
+//! Which jobs wait for which, and which end with which: `wait_for`, `exitall`, `exitall_on_error` and `exit_what`.
 
 use super::ini::Section;
 use super::options::Options;
@@ -12,8 +12,8 @@ use std::ops::Range;
 pub(super) struct Order {
     /// Places of each name's clones; `None` of a name that several sections have.
     named: BTreeMap<String, Option<Range<usize>>>,
-    /// Of each job, the jobs that it waits for, and what ends with it.
-    jobs: Vec<(Range<usize>, Ends)>,
+    /// Of each job, the jobs that it waits for, what ends with it, and whether it does where the job fails.
+    jobs: Vec<(Range<usize>, Ends, bool)>,
     exit_all: bool,
     /// The group of the last job with `steadystate`, and what it asks for.
     steady: Option<(u32, Steady)>,
@@ -36,7 +36,7 @@ impl Order {
         named
             .and_modify(|range| *range = None)
             .or_insert(Some(first..first + clones));
-        let job = (after, options.exit.1);
+        let job = (after, options.exit.1, options.failures.ends_others);
         self.jobs.extend(std::iter::repeat_n(job, clones));
         // fio has one such switch for all jobs.
         self.exit_all |= options.exit.0;
@@ -91,9 +91,10 @@ impl Order {
 
     /// Tells the jobs.
     pub(super) fn apply(self, jobs: &mut [Job]) {
-        for (job, (after, ends)) in jobs.iter_mut().zip(self.jobs) {
+        for (job, (after, ends, in_error)) in jobs.iter_mut().zip(self.jobs) {
             job.after = after.collect();
             job.ends = self.exit_all.then_some(ends);
+            job.ends_in_error = in_error.then_some(ends);
         }
     }
 }

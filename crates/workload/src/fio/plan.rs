@@ -1,5 +1,6 @@
 //! Everything that one job does, as the generator takes it.
 
+use super::failures::Survived;
 use super::latency::LatencyGoal;
 use super::offsets::{Direction, Layout};
 use super::pacing::Pace;
@@ -41,6 +42,8 @@ pub(super) struct Plan {
     pub(super) write_flushes: bool,
     /// Flush at the end of every pass.
     pub(super) flush_at_end: bool,
+    /// Errors after which the job goes on.
+    pub(super) survived: Survived,
     /// Read back what a pass has written at its end, and whether no pass writes a block twice.
     pub(super) verify: Option<bool>,
     /// Bytes in a pass over the range.

@@ -116,6 +116,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         stage: 0,
         after: Vec::new(),
         ends: None,
+        ends_in_error: None,
         steady: None,
         group_reporting: false,
         options,

@@ -192,6 +192,7 @@ impl Replay {
             stage: 0,
             after: Vec::new(),
             ends: None,
+            ends_in_error: None,
             steady: None,
             group_reporting: false,
             options: vec![

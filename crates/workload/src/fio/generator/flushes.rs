@@ -66,6 +66,11 @@ impl Flushes {
         (self.tail_due, self.tail_in_flight) = (false, true);
     }
 
+    /// A write has failed: as in Linux (`generic_write_sync` is for what was written), no flush ends it.
+    pub fn write_failed(&mut self) {
+        self.tail_due = false;
+    }
+
     pub fn completed(&mut self) {
         (self.in_flight, self.tail_in_flight) = (false, false);
     }

@@ -39,7 +39,8 @@ impl Generator {
                 None => Next::Blocked,
             };
         }
-        if self.phase == Phase::Draining && self.plan.flush_at_end && !self.flushes.was_last() {
+        let flushes = self.plan.flush_at_end && self.failure.is_none();
+        if self.phase == Phase::Draining && flushes && !self.flushes.was_last() {
             self.phase = Phase::Flushing;
             return Next::Submit(self.flush());
         }

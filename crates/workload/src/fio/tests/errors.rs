@@ -217,7 +217,13 @@ fn every_option_that_can_be_wrong_has_an_example_that_is_right() {
     use crate::fio::{Standing, known_options};
     for option in known_options() {
         // Of these any value is taken, or none is needed.
-        let free = ["exitall", "write_bw_log", "write_iops_log", "write_lat_log"];
+        let free = [
+            "exitall",
+            "exitall_on_error",
+            "write_bw_log",
+            "write_iops_log",
+            "write_lat_log",
+        ];
         let of_logs = option.name.starts_with("log_") || option.name == "per_job_logs";
         let is_taken = matches!(
             option.standing,

@@ -2,6 +2,7 @@
 
 mod amounts;
 mod errors;
+mod failing;
 mod order;
 mod parsing;
 mod properties;
