@@ -26,7 +26,10 @@ CSV = (
 )
 MSR = "128166372003061629,hm,1,Read,8192,4096,413\n128166372003062155,hm,1,Write,0,512,1330\n"
 RAMP = "[one]\nrw=randread\nbs=4k\ntime_based\nruntime=1ms\nramp_time=1ms\nsize=64m\n"
-SLAT = "[one]\nrw=randread\nbs=4k\nnumber_ios=50\nsize=64m\nslat_percentiles=1\nlat_percentiles=1\n"
+SLAT = (
+    "[one]\nrw=randread\nbs=4k\nnumber_ios=50\nsize=64m\nslat_percentiles=1\nlat_percentiles=1\n"
+    "continue_on_error=all\n"
+)
 
 
 @cache

@@ -115,6 +115,10 @@ class Job(Record):
     groupid: int
     error: int
     """0, or the errno that Linux makes of the drive's answer."""
+    total_err: int | None
+    """Of a job that goes on after errors (``continue_on_error``): how many requests failed."""
+    first_error: int | None
+    """Of such a job: the errno of the first, or 0."""
     eta: int
     elapsed: int
     """Seconds, rounded up."""

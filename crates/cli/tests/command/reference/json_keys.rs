@@ -427,7 +427,8 @@ pub fn page() -> String {
         );
     }
     out += "\n## As in fio\n\nOf each entry of `jobs` (beside them, where a trace says how long its requests took when \
-            it was recorded, `read`, `write` and `trim` have an object `recorded_ns` in the form of `clat_ns`):\n\n";
+            it was recorded, `read`, `write` and `trim` have an object `recorded_ns` in the form of `clat_ns`; with `continue_on_error` or `ignore_error` there are fio's `total_err`, how many \
+            requests failed, and `first_error`):\n\n";
     let mut job = Vec::new();
     let Value::Object(fields) = &result["jobs"][0] else {
         return out;
