@@ -43,7 +43,7 @@ pub(super) struct Background {
     idle_period: u32,
     /// The last victim was chosen for wear: the next is not.
     pub wear_turn_taken: bool,
-    /// For how long victims of garbage collection have been closed of late, in superblocks that were; a mean.
+    /// For how long victims of garbage collection have been closed of late, in superblocks that were: a mean of [`VICTIMS_OF_LATE`], times as many.
     closed_for: Option<u64>,
     /// Moves of the program operation being put together; empty in between.
     pub batch: Vec<Move>,
@@ -92,9 +92,7 @@ impl Background {
         };
         if read.cause == Cause::Gc {
             self.sustained.look(ftl);
-            let of_this = ftl.blocks.closed_for(read.victim);
-            let before = self.closed_for.unwrap_or(of_this);
-            self.closed_for = Some(before - before / VICTIMS_OF_LATE + of_this / VICTIMS_OF_LATE);
+            self.note_age(ftl, read.victim);
         }
         let valid = ftl.blocks[read.victim].valid;
         if valid > 0 && matches!(read.cause, Cause::Gc | Cause::Fold) {
@@ -108,10 +106,19 @@ impl Background {
         }
     }
 
+    /// Of data: the map's superblocks are collected younger.
+    fn note_age(&mut self, ftl: &Ftl, victim: Superblock) {
+        if !ftl.blocks[victim].is_map() {
+            let of_this = ftl.blocks.closed_for(victim);
+            let before = self.closed_for.unwrap_or(VICTIMS_OF_LATE * of_this);
+            self.closed_for = Some(before - before / VICTIMS_OF_LATE + of_this);
+        }
+    }
+
     /// Whether a superblock has lain still for much longer than those that are collected: its data is expected to lie on. What is
     /// soon to be written anew is not worth being moved, and wears out the superblock that it is moved to.
     pub fn lies_still(&self, ftl: &Ftl, superblock: Superblock) -> bool {
-        let closed_for = ftl.blocks.closed_for(superblock);
+        let closed_for = VICTIMS_OF_LATE * ftl.blocks.closed_for(superblock);
         self.closed_for
             .is_some_and(|others| closed_for >= STILL * others)
     }

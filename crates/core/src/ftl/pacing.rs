@@ -105,11 +105,13 @@ impl Sustained {
     /// A victim has been chosen: what has happened since the last one was?
     pub fn look(&mut self, ftl: &Ftl) {
         let now = (ftl.room(), self.new_slots, ftl.allocated_slots[0] as i64);
-        if let Some(before) = self.before
-            && now.2 > before.2
-        {
+        if let Some(before) = self.before {
+            if now.2 == before.2 {
+                // What that one gives counts with what comes next.
+                return;
+            }
             let gained = now.0 - before.0 + now.1 - before.1;
-            let share = (gained * WHOLE / (now.2 - before.2)).clamp(0, WHOLE);
+            let share = (gained * WHOLE / (now.2 - before.2).max(1)).clamp(0, WHOLE);
             self.share += (share - self.share) / LOOKS;
         }
         self.before = Some(now);

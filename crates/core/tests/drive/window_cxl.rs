@@ -369,7 +369,7 @@ fn what_cannot_be_is_refused() {
     );
     assert_eq!(
         wrong(&[tier, ("tier.cxl.size", "4MiB")]),
-        "`tier.cxl.size` must hold the roles placed on it (8MiB), found `4MiB`"
+        "`tier.cxl.size` must hold the roles placed on it: 8MiB (`role.window.size` 8MiB), found `4MiB`"
     );
     assert_eq!(
         wrong(&[
@@ -378,7 +378,7 @@ fn what_cannot_be_is_refused() {
             ("role.read_cache.tier", "cxl"),
             ("role.read_cache.size", "60MiB")
         ]),
-        "`tier.cxl.size` must hold the roles placed on it (68MiB), found `64MiB`"
+        "`tier.cxl.size` must hold the roles placed on it: 68MiB (`role.read_cache.size` 60MiB, `role.window.size` 8MiB), found `64MiB`"
     );
     assert_eq!(
         wrong(&[tier, size, ("power.rail_v", "6")]),

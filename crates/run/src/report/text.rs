@@ -83,6 +83,23 @@ fn write_head(out: &mut String, report: Report<'_>, entries: &[Entry]) -> fmt::R
     writeln!(out, "Starting {jobs} job{s} on {name}, {hmb}")
 }
 
+/// The errors after which a job has gone on.
+fn write_survived(out: &mut String, entry: &Entry) -> fmt::Result {
+    if let Some((errors, first)) = entry.survived() {
+        let words = match first {
+            0 => "Success",
+            5 => "Input/output error",
+            22 => "Invalid argument",
+            _ => "No data available",
+        };
+        writeln!(
+            out,
+            "     errors    : total={errors}, first_error={first}/<{words}>"
+        )?;
+    }
+    Ok(())
+}
+
 fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Result {
     let (job, errno) = (&entry.job, entry.errno());
     writeln!(
@@ -132,18 +149,7 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         job.read.ios, job.write.ios, job.trim.ios, job.sync.ios
     )?;
-    if let Some((errors, first)) = entry.survived() {
-        let words = match first {
-            0 => "Success",
-            5 => "Input/output error",
-            22 => "Invalid argument",
-            _ => "No data available",
-        };
-        writeln!(
-            out,
-            "     errors    : total={errors}, first_error={first}/<{words}>"
-        )?;
-    }
+    write_survived(out, entry)?;
     let (target, window, percentile, depth) = super::json::latency_sought(entry);
     writeln!(
         out,

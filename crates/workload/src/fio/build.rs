@@ -47,7 +47,7 @@ pub(super) fn clones(
 ) -> Result<Vec<Job>, WorkloadError> {
     if numbering.jobs > 0 {
         numbering.stage += u32::from(options.stonewall);
-        numbering.group += u32::from(options.stonewall || options.new_group);
+        numbering.group += u32::from(options.stonewall || options.groups.begins);
     }
     let builder = Builder {
         section,
@@ -78,7 +78,7 @@ pub(super) fn clones(
             ends: None,
             ends_in_error: None,
             steady: options.sought.0.steady(),
-            group_reporting: options.group_reporting,
+            group_reporting: options.groups.reported,
             options: Vec::new(),
             global_options: Vec::new(),
             percentiles: options.percentiles.clone(),

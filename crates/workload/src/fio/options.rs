@@ -120,12 +120,20 @@ pub(super) struct Options {
     /// Whether others end with it, and which.
     pub(super) exit: (bool, Ends),
     pub(super) failures: FailureOptions,
-    pub(super) new_group: bool,
-    pub(super) group_reporting: bool,
+    pub(super) groups: GroupOptions,
     pub(super) percentiles: Vec<f64>,
     pub(super) logs: LogOptions,
     /// Where each option was set last.
     pub(super) places: BTreeMap<&'static str, Place>,
+}
+
+/// Which jobs are told of together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GroupOptions {
+    /// The job begins another group (`new_group`).
+    pub begins: bool,
+    /// A group is reported as one (`group_reporting`).
+    pub reported: bool,
 }
 
 impl Default for Options {
@@ -193,8 +201,7 @@ impl Default for Options {
             wait_for: None,
             exit: (false, Ends::Group),
             failures: FailureOptions::default(),
-            new_group: false,
-            group_reporting: false,
+            groups: GroupOptions::default(),
             percentiles: PERCENTILES.to_vec(),
             logs: LogOptions::default(),
             places: BTreeMap::new(),

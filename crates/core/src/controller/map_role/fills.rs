@@ -240,7 +240,8 @@ impl MapRole {
 
     /// Asks for a page on behalf of nobody, while it would not be one of many.
     pub fn fetch(&mut self, page: TranslationPage) {
-        if self.fills.fetch(page) && self.fills.claims(page) {
+        let is_coming = self.fills.fetch(page) || self.fills.has(page);
+        if is_coming && self.fills.claims(page) {
             self.claim_units(page);
         }
     }

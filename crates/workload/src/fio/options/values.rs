@@ -365,8 +365,8 @@ impl Options {
                     _ => return Err(s.must("`group`, `stonewall` or `all`")),
                 }
             }
-            "new_group" => self.new_group = s.flag()?,
-            "group_reporting" => self.group_reporting = s.flag()?,
+            "new_group" => self.groups.begins = s.flag()?,
+            "group_reporting" => self.groups.reported = s.flag()?,
             "percentile_list" => self.percentiles = lists::percentiles(s)?,
             "writefua" => self.writefua = s.flag()?,
             "do_verify" => self.do_verify = s.flag()?,
