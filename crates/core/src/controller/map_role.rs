@@ -344,8 +344,8 @@ impl MapRole {
         }
     }
 
-    /// Tiers with larger units make room for the page's unit and have it completed.
-    fn claim_units(&mut self, page: TranslationPage) {
+    /// Tiers with larger units make room for the page's unit and have it completed; `evicts`: others may give way.
+    fn claim_units(&mut self, page: TranslationPage, evicts: bool) {
         for place in 0..self.tiers.len() {
             let tier = &mut self.tiers[place];
             let unit = tier.unit(page);
@@ -353,6 +353,7 @@ impl MapRole {
                 || tier.holds_all
                 || tier.cache.capacity() == 0
                 || tier.cache.contains(unit)
+                || (!evicts && tier.cache.len() >= tier.cache.capacity())
             {
                 continue;
             }

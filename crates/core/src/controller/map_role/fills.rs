@@ -224,16 +224,18 @@ impl MapRole {
     /// Asks for a page on behalf of one who waits, or of entries that have changed. Returns true when this joined a read already
     /// asked for.
     ///
-    /// Units of several pages make room for it, but not for what garbage collection moves: nobody is to use that soon, and each page of
-    /// it would push out a whole unit that the host does use.
+    /// Units of several pages make room for it. For what garbage collection moves they take only room that is free: nobody is to use that
+    /// soon, and each page of it would push out a whole unit that the host does use.
     pub fn fill(&mut self, page: TranslationPage, asker: Asker) -> bool {
         let (waiter, claims) = match asker {
             Asker::Waits(waiter) => (Some(waiter), true),
             Asker::Change(change) => (None, change == Change::Write),
         };
         let has_joined = self.fills.ask(page, waiter);
-        if claims && self.fills.claims(page) {
-            self.claim_units(page);
+        if !claims && !has_joined {
+            self.claim_units(page, false);
+        } else if claims && self.fills.claims(page) {
+            self.claim_units(page, true);
         }
         has_joined
     }
@@ -242,7 +244,7 @@ impl MapRole {
     pub fn fetch(&mut self, page: TranslationPage) {
         let is_coming = self.fills.fetch(page) || self.fills.has(page);
         if is_coming && self.fills.claims(page) {
-            self.claim_units(page);
+            self.claim_units(page, true);
         }
     }
 
