@@ -72,11 +72,13 @@ impl Background {
 
     /// New data has been given room.
     pub fn take_turn(&mut self, ftl: &Ftl, stream: Stream, share: i64) {
-        if stream != Stream::Slc && share < WHOLE {
-            self.pacer.take_turn(ftl.geometry().unit_slots, share);
+        if stream == Stream::Slc {
+            return;
         }
-        if stream != Stream::Slc {
-            self.sustained.take_turn(ftl.geometry().unit_slots);
+        let slots = ftl.geometry().unit_slots;
+        self.sustained.take_turn(slots);
+        if share < WHOLE {
+            self.pacer.take_turn(slots, share);
         }
     }
 

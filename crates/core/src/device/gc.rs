@@ -29,10 +29,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if stream == Stream::Slc {
             return Some(WHOLE);
         }
-        let share = self
-            .ftl
-            .new_data_share()
-            .max(self.background.sustained.least_share());
+        let share = self.new_data_share();
         let slots = self.ftl.geometry().unit_slots;
         if share == WHOLE || self.background.pacer.has_turn(slots, share) {
             return Some(share);
@@ -41,7 +38,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.dispatch_mover(Mover::Gc);
         }
         let is_idle = self.background.collects_nothing(&self.ftl);
-        is_idle.then(|| self.ftl.new_data_share())
+        is_idle.then(|| self.new_data_share())
+    }
+
+    fn new_data_share(&self) -> i64 {
+        let least = self.background.sustained.least_share();
+        self.ftl.new_data_share().max(least)
     }
 
     /// Reads from victims, and programs what was read.

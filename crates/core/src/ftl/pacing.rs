@@ -42,8 +42,10 @@ const SHARE_MIN: i64 = WHOLE / TURNS_MAX;
 /// Program operations of moved data between two of new data, at most.
 const TURNS_MAX: i64 = 256;
 
-/// So many victims make the mean of what new data can have.
+/// So many victims make the mean of what new data can have. Assumed, as is the part of it that new data always has: three quarters of what
+/// is given back are room then.
 const LOOKS: i64 = 8;
+/// See [`LOOKS`].
 const LEAST_OF_SUSTAINED: i64 = 4;
 
 /// A map of at most so many superblocks counts as one that takes only a few.
@@ -92,8 +94,17 @@ pub struct Sustained {
     share: i64,
     /// Slots that new data has taken.
     new_slots: i64,
-    /// At the last look: room, new data, and all that was given out.
-    before: Option<(i64, i64, i64)>,
+    before: Option<Seen>,
+}
+
+/// What a look has seen, slots.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+struct Seen {
+    room: i64,
+    /// All that new data had taken.
+    new: i64,
+    /// All that was given out, to new and moved data and the map.
+    given: i64,
 }
 
 impl Sustained {
@@ -104,14 +115,20 @@ impl Sustained {
 
     /// A victim has been chosen: what has happened since the last one was?
     pub fn look(&mut self, ftl: &Ftl) {
-        let now = (ftl.room(), self.new_slots, ftl.allocated_slots[0] as i64);
+        let now = Seen {
+            room: ftl.room(),
+            new: self.new_slots,
+            given: ftl.allocated_slots[CellMode::Native.index()] as i64,
+        };
         if let Some(before) = self.before {
-            if now.2 == before.2 {
+            if now.given == before.given {
                 // What that one gives counts with what comes next.
                 return;
             }
-            let gained = now.0 - before.0 + now.1 - before.1;
-            let share = (gained * WHOLE / (now.2 - before.2).max(1)).clamp(0, WHOLE);
+            let gained = now.room - before.room + now.new - before.new;
+            // What was given out and left alone, as its block had failed, is taken back.
+            let given = (now.given - before.given).max(1);
+            let share = (gained * WHOLE / given).clamp(0, WHOLE);
             self.share += (share - self.share) / LOOKS;
         }
         self.before = Some(now);

@@ -350,7 +350,7 @@ fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
 }
 
 /// That the tier of a data role is there.
-fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> {
+pub(super) fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> {
     let table = match tier {
         Tier::Sram => "tier.sram.size",
         Tier::Dram => "tier.dram.size",

@@ -98,7 +98,7 @@ impl ParsedDrive {
             return None;
         }
         let map = &self.spec.roles.map.tiers;
-        let stands = |memory: &str| map.iter().any(|part| part.tier.name() == memory);
+        let stands = |memory: Tier| map.iter().any(|part| part.tier == memory);
         let above = path
             .rsplit_once('.')
             .map(|(above, _)| above)

@@ -2,6 +2,7 @@
 //! for the cause of what a drive does. Where a later layer has switched off what an earlier one gave, they are forgotten.
 
 use super::Tier;
+use super::build::tier_there;
 use super::error::SpecError;
 use super::keys::{self, Key};
 use super::parse::Values;
@@ -95,9 +96,9 @@ const OF_MEMORIES: [&str; 4] = [
 ];
 
 /// The memory of which `path` says what the map has there.
-pub(super) fn memory_of(path: &str) -> Option<&'static str> {
+pub(super) fn memory_of(path: &str) -> Option<Tier> {
     let name = OF_MEMORIES.iter().find_map(|of| path.strip_prefix(of))?;
-    Tier::from_word(name).map(Tier::name)
+    Tier::from_word(name)
 }
 
 /// Refuses what can do nothing, and forgets what a later layer has switched off.
@@ -122,25 +123,17 @@ pub(super) fn refuse(values: &mut Values) -> Result<(), SpecError> {
 fn refuse_without_map(
     values: &mut Values,
     key: &'static Key,
-    memory: &str,
+    memory: Tier,
 ) -> Result<(), SpecError> {
-    let stands = values.tiers(MAP).iter().any(|tier| tier.name() == memory);
+    let stands = values.tiers(MAP).contains(&memory);
     let Some(given) = values.layer(key.path).filter(|_| !stands) else {
         return Ok(());
     };
     if values.layer(MAP).is_some_and(|elsewhere| elsewhere > given) {
         return values.forget(key);
     }
-    let there = keys::KEYS
-        .iter()
-        .filter(|key| key.path.starts_with("tier."));
-    let must = match there
-        .into_iter()
-        .any(|key| key.path.split('.').nth(1) == Some(memory) && values.has(key.path))
-    {
-        true => format!("does nothing unless `{MAP}` names \"{memory}\""),
-        false => format!("needs a table `[tier.{memory}]`, which this drive does not have"),
-    };
+    tier_there(values, key.path, memory)?;
+    let must = format!("does nothing unless `{MAP}` names \"{}\"", memory.name());
     Err(values.contradiction(key.path, &must))
 }
 

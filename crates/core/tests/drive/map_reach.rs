@@ -3,6 +3,7 @@
 //! (AnandTech 12819, page 2).
 
 use crate::common::{closed_loop, drive, latency, pages, settle};
+use lodger_core::nand::Cause;
 use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 const GIB: u64 = 1 << 30;
@@ -172,36 +173,57 @@ fn units_cross_the_link(stalls_core: &str) {
     assert_eq!(round(&mut host), (512, 512 * (64 + 4096), 512 * 4096));
 }
 
+/// `tiny` without single-bit flash, whose map of 512 KiB is in units of eight pages in host memory.
+fn in_units_of_eight() -> DriveSpec {
+    let keys = [
+        ("ftl.slc_superblocks", "0"),
+        ("role.map.size.sram", "32KiB"),
+        ("role.map.unit.hmb", "32KiB"),
+    ];
+    drive("tiny", &keys)
+}
+
 /// Entries of what garbage collection moves lie anywhere, and each brought a whole unit with it: whatever the host used, in reach or not, was pushed
 /// out as long as collection went on. Reads within 4 GiB of a BG4 beside a writer missed the map every time, and were a third as many.
 #[test]
 fn collection_pushes_out_nothing_that_is_used() {
-    let keys = [
-        ("ftl.slc_superblocks", "0"),
-        ("role.map.size.sram", "32KiB"),
-        // Half of the map, in units of eight pages.
-        ("role.map.unit.hmb", "32KiB"),
-    ];
-    let spec = drive("tiny", &keys);
-    let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 1);
+    let mut host = Host::new(&in_units_of_eight(), Precondition::Random, 256 << 10, 1);
     // A quarter of the map is read, an eighth written.
     let (read, write) = (32 * 1024, 16 * 1024);
-    let reads = |rng: &mut lodger_core::rng::Rng| pages(Op::Read, u64::from(rng.below(read)), 1);
-    closed_loop(&mut host, 16, 4_000, reads);
-    closed_loop(&mut host, 16, 40_000, |rng| match rng.below(2) {
-        0 => reads(rng),
+    let load = |rng: &mut lodger_core::rng::Rng| match rng.below(2) {
+        0 => pages(Op::Read, u64::from(rng.below(read)), 1),
         _ => pages(Op::Write, u64::from(read + rng.below(write)), 1),
-    });
+    };
+    closed_loop(&mut host, 16, 44_000, load);
     let before = host.counters().clone();
-    closed_loop(&mut host, 16, 40_000, |rng| match rng.below(2) {
-        0 => reads(rng),
-        _ => pages(Op::Write, u64::from(read + rng.below(write)), 1),
-    });
+    closed_loop(&mut host, 16, 40_000, load);
     let after = host.counters();
-    let moved = after.programmed_slots_by_cause[2] - before.programmed_slots_by_cause[2];
+    let gc = Cause::Gc as usize;
+    let moved = after.programmed_slots_by_cause[gc] - before.programmed_slots_by_cause[gc];
     assert!(moved > 20_000, "it collects: {moved}");
     let lookups = after.map.lookups - before.map.lookups;
     let misses = after.map.misses - before.map.misses;
     println!("{misses} of {lookups} look-ups missed, {moved} pages moved");
     assert!(misses * 100 < lookups, "{misses} of {lookups}");
+}
+
+/// Host memory that has room for the whole map comes to hold it, whoever asks for its parts: where what is moved took no unit at all, it stayed empty
+/// beside a host that keeps to a part of the drive, and each page that was moved had one of the map written.
+#[test]
+fn collection_takes_units_that_are_free() {
+    let mut host = Host::new(&in_units_of_eight(), Precondition::Random, 512 << 10, 1);
+    closed_loop(&mut host, 16, 60_000, |rng| {
+        pages(Op::Write, u64::from(rng.below(16 * 1024)), 1)
+    });
+    let before = host.counters().clone();
+    closed_loop(&mut host, 16, 20_000, |rng| {
+        pages(Op::Write, u64::from(rng.below(16 * 1024)), 1)
+    });
+    let after = host.counters();
+    let of_map = after.map.dirty_writebacks - before.map.dirty_writebacks;
+    let gc = Cause::Gc as usize;
+    let moved = after.programmed_slots_by_cause[gc] - before.programmed_slots_by_cause[gc];
+    println!("{of_map} pages of the map written, {moved} of data moved");
+    assert!(moved > 20_000, "it collects: {moved}");
+    assert!(of_map * 100 < moved, "{of_map} for {moved}");
 }

@@ -9,6 +9,7 @@ use lodger_core::controller::dump::{Dump, shortfall};
 use lodger_core::device::{Contents, DumpOutcome, Source};
 use lodger_core::ftl::Owned;
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
+use lodger_core::memory::WindowInCut;
 use lodger_core::rng::Rng;
 use lodger_core::spec::{SLOT_BYTES, WindowSpec};
 use lodger_core::{EntryId, Host, WindowCall};
@@ -103,6 +104,12 @@ pub fn cuts(config: &RunConfig, bytes: u64, cuts: u32) -> Result<Figures, Error>
     }
     let sync = WindowCall::Sync { entry: ENTRY };
     let mut rng = Rng::new(config.seed);
+    // What it is to come back as: from flash, or because its memory does without power.
+    let tiers = &config.drive.parsed.spec.tiers;
+    let whole = match tiers.window_in_cut(window.tier) {
+        WindowInCut::Kept => DumpOutcome::Kept,
+        WindowInCut::Saved | WindowInCut::Gone => DumpOutcome::Restored,
+    };
     // As long as all of it takes.
     let (mut span_ps, mut figures) = (0, [0u64; 5]);
     for cut in 0..=cuts {
@@ -128,7 +135,7 @@ pub fn cuts(config: &RunConfig, bytes: u64, cuts: u32) -> Result<Figures, Error>
         host.take_window_completions(&mut done);
         let synced = done.len() > 1;
         let outcome = host.power_cut().window.outcome;
-        figures[0] += u64::from(outcome > DumpOutcome::Restored);
+        figures[0] += u64::from(outcome != whole);
         let held = &host.drive.contents.window;
         let first = &held[..bytes as usize];
         let second = &held[room as usize..][..bytes as usize];

@@ -42,8 +42,8 @@ struct Fill {
     issued_for_update: bool,
     /// The operation that reads it, while no command waits.
     update_read: Maybe<FlashOpId>,
-    /// Memories with larger units have made room for it.
-    has_claimed: bool,
+    /// Who asked for it is one for whom other units give way.
+    evicts: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
@@ -103,7 +103,7 @@ impl Fills {
             issued: false,
             issued_for_update: false,
             update_read: Maybe::NONE,
-            has_claimed: false,
+            evicts: false,
         });
         self.of_page.insert(page.0, fill);
         fill
@@ -136,20 +136,18 @@ impl Fills {
         known.is_some()
     }
 
-    /// Asks for a page on behalf of nobody, while it would not be one of many. Returns whether it did.
-    fn fetch(&mut self, page: TranslationPage) -> bool {
-        let fetches = self.fills.len() < self.issued_max as usize && !self.has(page);
-        if fetches {
+    /// Asks for a page on behalf of nobody, while it would not be one of many.
+    fn fetch(&mut self, page: TranslationPage) {
+        if self.fills.len() < self.issued_max as usize && !self.has(page) {
             self.begin(page);
             self.queue.update(page, Update::Rest);
         }
-        fetches
     }
 
-    /// Whether a page that was asked for is to have room in larger units, which it has from then on.
-    fn claims(&mut self, page: TranslationPage) -> bool {
+    /// Whether a page is on its way, and is the first time asked for by one for whom other units give way.
+    fn begins_to_evict(&mut self, page: TranslationPage) -> bool {
         let fill = self.of_page.get(page.0);
-        fill.is_some_and(|fill| !std::mem::replace(&mut self.fills[fill].has_claimed, true))
+        fill.is_some_and(|fill| !std::mem::replace(&mut self.fills[fill].evicts, true))
     }
 
     /// No read of it has begun, nor comes before updates as a command waits for it.
@@ -227,23 +225,25 @@ impl MapRole {
     /// Units of several pages make room for it. For what garbage collection moves they take only room that is free: nobody is to use that
     /// soon, and each page of it would push out a whole unit that the host does use.
     pub fn fill(&mut self, page: TranslationPage, asker: Asker) -> bool {
-        let (waiter, claims) = match asker {
+        let (waiter, evicts) = match asker {
             Asker::Waits(waiter) => (Some(waiter), true),
             Asker::Change(change) => (None, change == Change::Write),
         };
         let has_joined = self.fills.ask(page, waiter);
-        if !claims && !has_joined {
-            self.claim_units(page, false);
-        } else if claims && self.fills.claims(page) {
-            self.claim_units(page, true);
+        let is_first = match evicts {
+            true => self.fills.begins_to_evict(page),
+            false => !has_joined,
+        };
+        if is_first {
+            self.claim_units(page, evicts);
         }
         has_joined
     }
 
     /// Asks for a page on behalf of nobody, while it would not be one of many.
     pub fn fetch(&mut self, page: TranslationPage) {
-        let is_coming = self.fills.fetch(page) || self.fills.has(page);
-        if is_coming && self.fills.claims(page) {
+        self.fills.fetch(page);
+        if self.fills.begins_to_evict(page) {
             self.claim_units(page, true);
         }
     }

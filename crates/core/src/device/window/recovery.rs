@@ -106,12 +106,11 @@ impl<P: Default> WindowRole<P> {
             ..WindowRecovery::default()
         };
         let is_saved = std::mem::take(&mut self.is_saved);
-        let in_danger = power_fails && !is_saved;
         match self.in_cut {
-            WindowInCut::Saved if in_danger && self.armed => {
-                self.dump(contents, spec, &mut recovery)
+            WindowInCut::Saved if power_fails && !is_saved && self.armed => {
+                self.dump(contents, spec, &mut recovery);
             }
-            WindowInCut::Gone if in_danger => self.lose_all(contents, &mut recovery),
+            WindowInCut::Gone if power_fails => self.lose_all(contents, &mut recovery),
             _ if self.window.entries().is_empty() => {}
             _ => recovery.outcome = DumpOutcome::Kept,
         }
@@ -170,6 +169,7 @@ impl<P: Default> WindowRole<P> {
         // What came back is marked again; an empty table needs no mark.
         self.armed = self.keeps_all || !self.window.entries().is_empty();
     }
+
     /// Memory that is volatile has lost table and entries: as a dump of which nothing got to flash.
     fn lose_all<C: Contents<Payload = P>>(
         &mut self,
