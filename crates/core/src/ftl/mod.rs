@@ -78,7 +78,9 @@ pub struct Ftl {
     /// Sequence number of the last program operation or trim.
     sequence: u32,
     reserve: u32,
-    /// `gc_start_superblocks`, and those that short blocks have under way.
+    /// Superblocks kept for blocks that fail.
+    failures: u32,
+    /// `gc_start_superblocks`, those that short blocks have under way, and those kept for failures.
     gc_start: u32,
     /// Superblocks without which garbage still can be collected.
     retirable: u32,
@@ -144,6 +146,7 @@ impl Ftl {
             open: [Open::default(); STREAMS],
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
+            failures: spec.nand.failures_superblocks(),
             gc_start: Self::gc_start_of(spec),
             retirable: Self::retirable_of(spec),
             slc_dynamic_permille: ftl.slc_dynamic_permille,
@@ -234,13 +237,13 @@ impl Ftl {
         let open = &self.open[stream as usize];
         let mode = stream.mode();
         let slots = i64::from(self.geometry.superblock_slots);
-        let reserve = i64::from(self.reserve) * slots;
         // Where garbage collection shares the stream, what it took from the reserve is its alone.
-        let is_shared = match stream {
-            Stream::Host | Stream::Cold => self.relocation_stream == stream,
-            Stream::Map => true,
-            Stream::Gc | Stream::Slc | Stream::Wear => false,
+        let (is_shared, kept) = match stream {
+            Stream::Host | Stream::Cold => (self.relocation_stream == stream, self.failures),
+            Stream::Map => (true, 0),
+            Stream::Gc | Stream::Slc | Stream::Wear => (false, 0),
         };
+        let reserve = i64::from(self.reserve + kept) * slots;
         if is_shared && self.gc_slots_left() < reserve {
             return false;
         }

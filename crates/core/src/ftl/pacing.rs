@@ -25,7 +25,8 @@
 //! emptied, as many of one that is being erased, and as many left behind by translation pages. Where a block takes twenty
 //! program operations or fewer, so many superblocks are under way between victim and erase that what they have given back
 //! cannot be written for long: as many more are kept (`spec/layout.rs`; `gc_start` counts them). Without them new data
-//! found room and no superblock to open: with two word lines a block, 62 ms without a write.
+//! found room and no superblock to open: with two word lines a block, 62 ms without a write. What is kept for blocks that fail counts
+//! in `gc_start`, too, and new data leaves it alone as it does the reserve.
 
 use super::{Ftl, State, Stream};
 use crate::nand::{CellMode, Geometry};
@@ -233,7 +234,9 @@ impl Ftl {
 
     /// Superblocks below which no new data opens one, without the two for victims.
     pub(super) fn gc_start_of(spec: &DriveSpec) -> u32 {
-        spec.ftl.gc_start_superblocks + spec.layout().superblocks_under_way as u32
+        let layout = spec.layout();
+        let kept = layout.superblocks_under_way + layout.failures_superblocks;
+        spec.ftl.gc_start_superblocks + kept as u32
     }
 
     /// Data superblocks that the drive can do without.
@@ -384,7 +387,7 @@ impl Ftl {
     /// As many of them as let every stream go on, and one more victim be started.
     #[must_use]
     pub fn gc_slots_wanted(&self) -> i64 {
-        i64::from(self.reserve + 3) * i64::from(self.geometry.superblock_slots)
+        i64::from(self.reserve + self.failures + 3) * i64::from(self.geometry.superblock_slots)
     }
 
     /// Whether room is short, for new data or for the map's pages.

@@ -66,6 +66,9 @@ pub struct FlashAge {
     pub spare_blocks: u32,
     /// As many as there were when the drive was new.
     pub spare_blocks_at_first: u32,
+    /// Share of its spare blocks that the die with the least of them has left, per cent (NVMe's Available Spare); 100 where there
+    /// never were any. No other die's blocks stand in for its own, so that what all have together says nothing of the end.
+    pub spare_percent: u8,
     /// Blocks that were bad when the drive was new.
     pub factory_bad_blocks: u32,
 }
@@ -76,14 +79,6 @@ impl FlashAge {
     pub fn used_percent(&self) -> u8 {
         let used = self.erases[1] * 100 / u64::from(self.rated.max(1));
         u8::try_from(used).unwrap_or(u8::MAX)
-    }
-
-    /// Share of the spare blocks that is left, per cent (NVMe's Available Spare); 100 where there never were any.
-    #[must_use]
-    pub fn spare_percent(&self) -> u8 {
-        let left = u64::from(self.spare_blocks) * 100;
-        let percent = left.checked_div(self.spare_blocks_at_first.into());
-        percent.map_or(100, |percent| percent as u8)
     }
 }
 
@@ -115,14 +110,7 @@ impl Ageing {
             reads: 0,
             born_ms,
         };
-        let of_die = f64::from(geometry.superblocks * planes);
-        let bad = |die: u32| {
-            let expected = (of_die * spec.factory_bad) as u64;
-            // Near a Poisson distribution: a drive with more than its spares is not shipped. That these are enough in the
-            // mean is a rule of the drive file.
-            let drawn = expected as i64 + i64::from(isqrt(expected)) * deviate(seed, die) / 256;
-            drawn.clamp(0, i64::from(spec.spare_blocks)) as u32
-        };
+        let bad = |die| factory_bad(spec, (geometry.superblocks * planes, die), seed);
         let bad: Vec<u32> = (0..geometry.dies).map(bad).collect();
         Ageing {
             rates: Rates::new(spec),
@@ -355,6 +343,18 @@ impl Ageing {
             })
     }
 
+    fn spare_percent(&self) -> u8 {
+        let planes = self.geometry.group_slots / self.page_slots;
+        let blocks = self.geometry.superblocks * planes;
+        let percent = |(die, &left): (u32, &u16)| {
+            let at_first =
+                self.spec.spare_blocks - factory_bad(&self.spec, (blocks, die), self.seed);
+            (u32::from(left) * 100).checked_div(at_first)
+        };
+        let least = (0..).zip(&self.spares).filter_map(percent).min();
+        least.map_or(100, |percent| percent.min(100) as u8)
+    }
+
     /// How worn flash is.
     pub(super) fn flash_age(&self) -> FlashAge {
         let erases = || (0..self.blocks.len() as u32).map(|number| self.erases(Superblock(number)));
@@ -367,6 +367,7 @@ impl Ageing {
             ],
             spare_blocks: self.spares.iter().copied().map(u32::from).sum(),
             spare_blocks_at_first: self.spares_at_first,
+            spare_percent: self.spare_percent(),
             factory_bad_blocks: self.factory_bad,
         }
     }
@@ -391,6 +392,14 @@ impl FlashOp {
 }
 
 /// A number near a normal distribution, in 256ths of its standard deviation.
+/// Blocks of a die of so many that are bad from the start: near a Poisson distribution. A drive with more than its spares is not
+/// shipped; that these are enough in the mean is a rule of the drive file.
+fn factory_bad(spec: &AgeingSpec, (blocks, die): (u32, u32), seed: u64) -> u32 {
+    let expected = (f64::from(blocks) * spec.factory_bad) as u64;
+    let drawn = expected as i64 + i64::from(isqrt(expected)) * deviate(seed, die) / 256;
+    drawn.clamp(0, i64::from(spec.spare_blocks)) as u32
+}
+
 fn deviate(seed: u64, of: u32) -> i64 {
     errors::deviation(mix(seed ^ mix(u64::from(of) ^ 0xBAD << 40)), 256)
 }

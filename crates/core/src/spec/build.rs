@@ -184,6 +184,7 @@ fn blocks(
     ftl: &mut FtlSpec,
 ) -> Result<(), SpecError> {
     let given = values.has("nand.blocks_per_plane");
+    nand.ageing = flash::ageing(values, nand)?;
     let mut layout = Layout::wanted(capacity_bytes, nand, ftl);
     let superblock = show_size(layout.slots_per_superblock * SLOT_BYTES);
     let wanted = layout.superblocks();
@@ -217,7 +218,9 @@ fn blocks(
         return Err(values.contradiction(path, &must));
     }
     let blocks_of_die = layout.superblocks() * u64::from(nand.planes);
-    nand.ageing = flash::ageing(values, nand, blocks_of_die)?;
+    if let Some(ageing) = &nand.ageing {
+        flash::bad_blocks_have_spares(values, ageing, blocks_of_die)?;
+    }
     superblocks_can_be_cleaned(values, nand, &layout)?;
     garbage_is_worth_collecting(values, nand, &layout)?;
     nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");

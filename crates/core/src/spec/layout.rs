@@ -8,6 +8,7 @@
 //! | map | ceil(translation pages x 9/8 / slots of a superblock) + 1 | the map's own pages, an eighth more so that collecting them is cheap, one being written |
 //! | reserve | `gc_start_superblocks` + open superblocks | what garbage collection keeps free, and one open superblock of each data stream (host writes, a second one with hot/cold streams, one of garbage collection's own) |
 //! | under way | program operations of moved data under way / those of a block | what garbage collection gives back only later; none where blocks are long |
+//! | failures | 2 where blocks fail, or none | what programs and erases that fail take at once: the rest of a block, or a superblock that is retired, beside one that is open for the map |
 //! | single-bit | `slc_superblocks` | the write cache, apart |
 //!
 //! In steady state the pacer (`ftl/pacing.rs`) keeps `gc_start_superblocks` + 2 and a part of one as room (beside a map
@@ -19,7 +20,10 @@
 //!
 //! When a file gives `nand.blocks_per_plane`, the data term is what the others leave of it.
 
-use super::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, FtlSpec, NandSpec, SLOT_BYTES};
+use super::{AgeingSpec, DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, FtlSpec, NandSpec, SLOT_BYTES};
+
+/// Superblocks kept for blocks that fail. Without them the first program that failed while room was short ended a drive's life.
+const FAILURES_SUPERBLOCKS: u32 = 2;
 
 /// Program operations of moved data that may be under way for each die: one runs, the data of the next
 /// is loaded, and one waits so that a die whose turn it is always finds work.
@@ -53,6 +57,8 @@ pub struct Layout {
     pub reserve_superblocks: u64,
     /// Superblocks that garbage collection has under way where blocks are short.
     pub superblocks_under_way: u64,
+    /// Superblocks kept for blocks that fail.
+    pub failures_superblocks: u64,
     /// Superblocks run in single-bit mode.
     pub slc_superblocks: u64,
 }
@@ -88,6 +94,7 @@ impl Layout {
             map_superblocks: (translation_pages * 9).div_ceil(8 * slots_per_superblock) + 1,
             reserve_superblocks: u64::from(ftl.gc_start_superblocks) + streams,
             superblocks_under_way: u64::from(nand.superblocks_under_way()),
+            failures_superblocks: u64::from(nand.failures_superblocks()),
             slc_superblocks: u64::from(ftl.slc_superblocks),
         }
     }
@@ -99,6 +106,7 @@ impl Layout {
             + self.map_superblocks
             + self.reserve_superblocks
             + self.superblocks_under_way
+            + self.failures_superblocks
             + self.slc_superblocks
     }
 
@@ -168,6 +176,16 @@ impl NandSpec {
     /// twenty, none.
     const fn superblocks_under_way(&self) -> u32 {
         4 * (MOVES_STAGED_PER_DIE + MOVES_PROGRAMMED_PER_DIE) / self.programs_per_block()
+    }
+
+    /// Superblocks kept for blocks that fail; none where none does.
+    pub(crate) fn failures_superblocks(&self) -> u32 {
+        let fails =
+            |ageing: &AgeingSpec| ageing.program_failures > 0.0 || ageing.erase_failures > 0.0;
+        match self.ageing.as_ref().is_some_and(fails) {
+            true => FAILURES_SUPERBLOCKS,
+            false => 0,
+        }
     }
 
     /// User bytes that one program operation of a die takes: a page of every plane, or with

@@ -146,7 +146,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         (seen.replaced_blocks, seen.is_worn_out) = (replaced, is_worn_out);
         let wear = self.device.flash_age();
-        let holds = self.warnings_of_wear(wear.map_or(100, |wear| wear.spare_percent()));
+        let holds = self.warnings_of_wear(wear.map_or(100, |wear| wear.spare_percent));
         let begun = holds & !std::mem::replace(&mut self.events.wear.warnings, holds);
         self.tell_of(begun & self.features.warnings_asked_for());
     }

@@ -172,7 +172,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let counters = self.device.counters();
         // Pages that flash, host memory or the file has lost (Base 2.0 §5.16.1.3).
         let lost = counters.ageing.uncorrectable + counters.buffer_rejected + statistics.unread;
-        let spare_percent = wear.as_ref().map_or(100, FlashAge::spare_percent);
+        let spare_percent = wear.as_ref().map_or(100, |wear| wear.spare_percent);
         let warnings = [
             (self.is_beyond_threshold(), CriticalWarning::Temperature),
             (self.cannot_store(), CriticalWarning::Reliability),
@@ -255,7 +255,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             soft_ecc_errors: ageing.soft_reads,
             refreshes: Short::saturating(ageing.refreshes),
             bad_user_blocks: Short::saturating(grown),
-            bad_user_blocks_normalized: wear.as_ref().map_or(100, FlashAge::spare_percent).into(),
+            bad_user_blocks_normalized: wear.as_ref().map_or(100, |wear| wear.spare_percent).into(),
             user_erases_min: least(fewest),
             user_erases_max: least(most),
             erases_mean: mean,

@@ -20,12 +20,8 @@ pub(super) fn variation(values: &Values) -> Option<VariationSpec> {
     })
 }
 
-/// How flash of dies of `blocks_of_die` blocks ages, if it does.
-pub(super) fn ageing(
-    values: &Values,
-    nand: &NandSpec,
-    blocks_of_die: u64,
-) -> Result<Option<AgeingSpec>, SpecError> {
+/// How flash ages, if it does.
+pub(super) fn ageing(values: &Values, nand: &NandSpec) -> Result<Option<AgeingSpec>, SpecError> {
     if !values.has("nand.ageing.endurance") {
         return Ok(None);
     }
@@ -68,12 +64,11 @@ pub(super) fn ageing(
         let must = "must not be less than `nand.ageing.correctable`";
         return Err(values.contradiction("nand.ageing.soft_correctable", must));
     }
-    bad_blocks_have_spares(values, &ageing, blocks_of_die)?;
     Ok(Some(ageing))
 }
 
 /// That there are as many spare blocks as are bad from the start in the mean: nothing else stands in for them.
-fn bad_blocks_have_spares(
+pub(super) fn bad_blocks_have_spares(
     values: &Values,
     ageing: &AgeingSpec,
     blocks_of_die: u64,
