@@ -64,5 +64,6 @@ mod wear_levelling;
 mod window;
 mod window_cxl;
 mod window_power;
+mod window_random;
 mod write_amplification;
 mod write_backs;

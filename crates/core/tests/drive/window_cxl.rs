@@ -1,5 +1,5 @@
 //! The byte window as memory of the host (tier `cxl`): what its calls cost, to the picosecond in an idle system, what
-//! sharing does, and what a loss of power leaves. (`window_power.rs` cuts power at every step, and has the random runs.)
+//! sharing does, and what a loss of power leaves. (`window_power.rs` cuts power at every step, `window_random.rs` has the random runs.)
 
 use crate::common::contents::{ByteTags, LOST, Pages};
 use crate::common::window::{call, load, pin, read_dma, store, took, wait};

@@ -1,6 +1,5 @@
-//! Does the byte window keep what it must when power fails? At every instant of a sync and of a flush,
-//! with capacitors of every size, and under long random sequences, against a naive window: a list of
-//! bytes, each with the values it may have after a cut.
+//! Does the byte window keep what it must when power fails? At every instant of a sync and of a flush, and
+//! with capacitors of every size. (`window_random.rs` has the long random sequences.)
 
 use crate::common::contents::{ByteTags, LOST, Pages};
 use crate::common::window::{pin, store};
@@ -9,14 +8,12 @@ use lodger_core::Host;
 use lodger_core::controller::dump;
 use lodger_core::device::DumpOutcome;
 use lodger_core::ids::Lpn;
-use lodger_core::rng::Rng;
 use lodger_core::spec::{Cell, NandSpec};
 use lodger_core::time::{NS, transfer_ps};
 use lodger_core::{DriveSpec, EntryId, Op, Precondition, Status, WindowCall, WindowError};
-use proptest::prelude::*;
 
 /// For every byte, the tag of the call that wrote it.
-type Bytes = Pages<ByteTags>;
+pub(crate) type Bytes = Pages<ByteTags>;
 
 const K: u64 = 1024;
 const E0: EntryId = EntryId(0);
@@ -24,7 +21,7 @@ const SYNC: WindowCall = WindowCall::Sync { entry: E0 };
 const FLUSH: WindowCall = WindowCall::Flush { entry: E0 };
 
 /// The window as memory of the host that keeps what it holds, of caches that lines must leave now and then.
-const CXL: [(&str, &str); 5] = [
+pub(crate) const CXL: [(&str, &str); 5] = [
     ("role.window.tier", "cxl"),
     ("tier.cxl.size", "1MiB"),
     ("tier.cxl.persistent", "true"),
@@ -33,7 +30,7 @@ const CXL: [(&str, &str); 5] = [
 ];
 
 /// A 2B-SSD scaled down so that a cut takes little time.
-fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
+pub(crate) fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
     let mut all = vec![
         ("capacity", "24MiB"),
         ("nand.channels", "2"),
@@ -47,7 +44,7 @@ fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
     drive("2b-ssd", &all)
 }
 
-fn host(spec: &DriveSpec) -> Host<Bytes> {
+pub(crate) fn host(spec: &DriveSpec) -> Host<Bytes> {
     let window = spec.roles.window.as_ref().expect("a window");
     let contents = Bytes::with_window(window.bytes);
     Host::with_contents(spec, Precondition::None, 0, 1, contents)
@@ -66,7 +63,7 @@ fn call(host: &mut Host<Bytes>, tag: u32, call: WindowCall) -> Result<(), Window
 
 /// Runs a drive until `stop` of its steps of `step_ps` (or of its events, where that is 0) have passed
 /// or its calls have ended; returns whether they have.
-fn play(host: &mut Host<Bytes>, stop: u64, step_ps: u64, calls: usize) -> bool {
+pub(crate) fn play(host: &mut Host<Bytes>, stop: u64, step_ps: u64, calls: usize) -> bool {
     let mut done = Vec::new();
     for _ in 0..stop {
         let to_ps = match step_ps {
@@ -321,276 +318,4 @@ fn a_pin_waits_for_writes_that_were_there_before() {
     }
     assert_eq!(call(&mut host, 0, pin(0, 0, 30 * 4096, 8 * K)), Ok(()));
     assert!(host.drive.contents.window[..8192].iter().all(|b| *b == 100));
-}
-
-/// A naive window and drive of 16 pages.
-struct Model {
-    drive: Vec<u32>,
-    /// For each byte of the window: what it is certain to hold after a cut unless one of the later
-    /// values, in order, has arrived.
-    window: Vec<Vec<u32>>,
-    /// Page of the window and of the drive, and pages, of the pinned entries 0 to 2.
-    entries: [Option<(u64, u64, u64)>; 3],
-}
-
-const PAGES: u64 = 16;
-
-impl Model {
-    fn bytes(entry: (u64, u64, u64)) -> impl Iterator<Item = (usize, usize)> {
-        let (window, drive, count) = entry;
-        (0..count * 4096).map(move |n| ((window * 4096 + n) as usize, (drive * 4096 + n) as usize))
-    }
-
-    fn latest(&self, at: usize) -> u32 {
-        *self.window[at].last().expect("a byte has a value")
-    }
-
-    fn settle(&mut self, entry: (u64, u64, u64)) {
-        for (at, _) in Self::bytes(entry) {
-            self.window[at] = vec![self.latest(at)];
-        }
-    }
-
-    fn pinned(&self, page: u64) -> bool {
-        let mut entries = self.entries.iter().flatten();
-        entries.any(|(_, drive, count)| (*drive..drive + count).contains(&page))
-    }
-}
-
-struct Run {
-    host: Host<Bytes>,
-    model: Model,
-    rng: Rng,
-    tag: u32,
-}
-
-impl Run {
-    fn new(seed: u64, sets: &[(&'static str, &'static str)]) -> Self {
-        let spec = small(&[&[("role.window.size", "64KiB")], sets].concat());
-        Run {
-            host: host(&spec),
-            model: Model {
-                drive: vec![0; (PAGES * 4096) as usize],
-                window: vec![vec![0]; (PAGES * 4096) as usize],
-                entries: [None; 3],
-            },
-            rng: Rng::new(seed),
-            tag: 0,
-        }
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        u64::from(self.rng.below(n as u32))
-    }
-
-    /// Makes a call. Whether it ended, and whether power failed meanwhile or after it.
-    fn make(&mut self, call: WindowCall) -> (bool, bool) {
-        self.host.call(self.tag, call);
-        let cut = self.rng.below(6) == 0;
-        let steps = if cut { self.below(60) } else { u64::MAX };
-        let ended = play(&mut self.host, steps, 0, 1);
-        if cut {
-            self.cut();
-        }
-        (ended, cut)
-    }
-
-    fn cut(&mut self) {
-        if self.rng.below(2) == 0 {
-            // Between events, too: packets arrive without one.
-            let next_ps = self.host.next_time().unwrap_or(u64::MAX);
-            let to_ps = (self.host.now_ps() + self.below(100_000)).min(next_ps - 1);
-            let to_ps = to_ps.max(self.host.now_ps());
-            self.host.advance(to_ps, &mut Vec::new());
-        }
-        let recovery = match self.rng.below(4) {
-            0 => self.host.host_crash(),
-            _ => self.host.power_cut(),
-        };
-        assert_eq!(recovery.window.lost_entries, []);
-        self.host.take_window_completions(&mut Vec::new());
-    }
-
-    fn is_pinned(&self, entry: usize) -> bool {
-        let mut entries = self.host.drive.window_entries();
-        entries.any(|known| known.entry.0 == entry as u32)
-    }
-
-    /// After a cut the window holds what it may; from now on, exactly that.
-    fn adopt(&mut self) {
-        for entry in self.model.entries.into_iter().flatten() {
-            for (at, _) in Model::bytes(entry) {
-                let found = self.host.drive.contents.window[at];
-                let may = &self.model.window[at];
-                assert!(may.contains(&found), "byte {at} is {found}, may be {may:?}");
-                self.model.window[at] = vec![found];
-            }
-        }
-        self.check_drive();
-    }
-
-    fn check_drive(&self) {
-        for lpn in 0..PAGES {
-            if self.model.pinned(lpn) {
-                continue;
-            }
-            let page = self
-                .host
-                .drive
-                .contents
-                .at(self.host.drive.source(Lpn(lpn as u32)));
-            let wanted = &self.model.drive[(lpn * 4096) as usize..][..4096];
-            assert!(
-                page[..] == *wanted,
-                "page {lpn}: {} for {}",
-                page[0],
-                wanted[0]
-            );
-        }
-    }
-
-    fn step(&mut self) {
-        self.tag += 1;
-        let entry = self.below(3) as usize;
-        let id = EntryId(entry as u32);
-        let cut = match (self.below(7), self.model.entries[entry]) {
-            (0, None) => self.pin(entry),
-            (1, Some(range)) => {
-                let (ended, cut) = self.make(WindowCall::Flush { entry: id });
-                if ended || !self.is_pinned(entry) {
-                    for (at, to) in Model::bytes(range) {
-                        self.model.drive[to] = self.model.latest(at);
-                    }
-                    self.model.entries[entry] = None;
-                }
-                cut
-            }
-            (2, Some(range)) => {
-                let (ended, cut) = self.make(WindowCall::Sync { entry: id });
-                if ended {
-                    self.model.settle(range);
-                }
-                cut
-            }
-            (3, Some(range)) => self.read(id, range),
-            (4 | 5, Some(range)) => {
-                let (offset, length) = self.part_of(range);
-                for at in offset..offset + length {
-                    self.model.window[at as usize].push(self.tag);
-                }
-                self.make(store(offset, length)).1
-            }
-            _ => self.block(),
-        };
-        if cut {
-            self.adopt();
-        }
-    }
-
-    /// A range of an entry, often short: offset in the window and length.
-    fn part_of(&mut self, (window, _, count): (u64, u64, u64)) -> (u64, u64) {
-        let bytes = count * 4096;
-        let from = self.below(bytes);
-        let most = if self.rng.below(2) == 0 { 40 } else { 3000 };
-        let length = 1 + self.below(most.min(bytes - from));
-        (window * 4096 + from, length)
-    }
-
-    fn pin(&mut self, entry: usize) -> bool {
-        let count = 1 + self.below(3);
-        let (window, drive) = (self.below(PAGES - count), self.below(PAGES - count));
-        let apart = |a: u64, b: u64, n: u64| a + count <= b || b + n <= a;
-        let mut entries = self.model.entries.iter().flatten();
-        let free = entries.all(|&(w, d, n)| apart(window, w, n) && apart(drive, d, n));
-        if !free {
-            return false;
-        }
-        let what = pin(entry as u32, window * 4096, drive * 4096, count * 4096);
-        let (ended, cut) = self.make(what);
-        if ended || self.is_pinned(entry) {
-            let range = (window, drive, count);
-            self.model.entries[entry] = Some(range);
-            for (at, from) in Model::bytes(range) {
-                self.model.window[at] = vec![self.model.drive[from]];
-            }
-        }
-        cut
-    }
-
-    fn read(&mut self, id: EntryId, range: (u64, u64, u64)) -> bool {
-        let (offset, length) = self.part_of(range);
-        let by_cpu = self.rng.below(2) == 0;
-        let what = if by_cpu {
-            WindowCall::Load {
-                window_offset_bytes: offset,
-                length_bytes: length,
-            }
-        } else {
-            WindowCall::ReadDma {
-                entry: id,
-                offset_bytes: offset - range.0 * 4096,
-                length_bytes: length,
-            }
-        };
-        self.host.drive.contents.loaded.clear();
-        let (ended, cut) = self.make(what);
-        let seen = std::mem::take(&mut self.host.drive.contents.loaded);
-        assert!(!ended || seen.len() as u64 == length);
-        for (at, value) in seen {
-            // The engine reads the window; what is still in the CPU only the CPU's loads see.
-            let (latest, may) = (self.model.latest(at), &self.model.window[at]);
-            assert!(if by_cpu {
-                value == latest
-            } else {
-                may.contains(&value)
-            });
-        }
-        cut
-    }
-
-    fn block(&mut self) -> bool {
-        let lpn = self.below(PAGES);
-        let mut request = pages(Op::Write, lpn, 1);
-        request.tag = self.tag;
-        self.host.submit(request);
-        let cut = self.rng.below(6) == 0;
-        let mut done = Vec::new();
-        for _ in 0..if cut { self.below(20) } else { u64::MAX } {
-            if !done.is_empty() {
-                break;
-            }
-            let to_ps = self.host.next_time().expect("a write completes");
-            self.host.advance(to_ps, &mut done);
-        }
-        if cut {
-            self.cut();
-        }
-        if self.model.pinned(lpn) {
-            assert!(done.iter().all(|d| d.status == Status::AccessDenied));
-            return cut;
-        }
-        let page = self
-            .host
-            .drive
-            .contents
-            .at(self.host.drive.source(Lpn(lpn as u32)));
-        // What was acknowledged is there; what was not may be.
-        if !done.is_empty() || page[0] == self.tag {
-            self.model.drive[(lpn * 4096) as usize..][..4096].fill(self.tag);
-        }
-        cut
-    }
-}
-
-proptest! {
-    #![proptest_config(lodger_testing::config(40))]
-    #[test]
-    fn the_window_is_a_list_of_bytes_that_survives_what_it_must(seed: u64, of_host: bool) {
-        let mut run = Run::new(seed, if of_host { &CXL } else { &[] });
-        for _ in 0..150 {
-            run.step();
-        }
-        run.cut();
-        run.adopt();
-    }
 }
