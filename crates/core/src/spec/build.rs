@@ -515,16 +515,20 @@ fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTie
         return Err(values.contradiction(&unit_path, must));
     }
     // The least the cache may ever have to do with: of host memory, what its minimum leaves usable.
-    let least = match (&tiers.hmb, tier) {
-        (Some(hmb), Tier::Hmb) => hmb.usable_bytes(hmb.min_bytes),
-        _ => bytes,
+    let (least, key) = match (&tiers.hmb, tier) {
+        (Some(hmb), Tier::Hmb) => (hmb.usable_bytes(hmb.min_bytes), "tier.hmb.min"),
+        _ => (bytes, tier.name()),
     };
     if least < map_tier.unit_bytes() {
+        let unit = show_size(map_tier.unit_bytes());
+        // A page is the least that a unit can be.
+        if tier == Tier::Hmb && unit_translation_pages == 1 {
+            let must = format!("must let one unit of the map fit: {unit} (`{entry_path}`)");
+            return Err(values.contradiction(key, &must));
+        }
         let must = format!(
-            "must let one unit fit: it takes {} and the map has {} of `{}`",
-            show_size(map_tier.unit_bytes()),
+            "must let one unit fit: it takes {unit} and the map has {} of `{key}`",
             show_size(least),
-            tier.name()
         );
         return Err(values.contradiction(&unit_path, &must));
     }

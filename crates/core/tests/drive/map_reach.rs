@@ -173,6 +173,48 @@ fn units_cross_the_link(stalls_core: &str) {
     assert_eq!(round(&mut host), (512, 512 * (64 + 4096), 512 * 4096));
 }
 
+/// Misses of a hundred, where three reads in four go to 56 units of the map and the others to a new one each: of host memory for 64 units, and
+/// SRAM for 16.
+fn misses_beside_a_scan(replacement: &str, exclusive: &str) -> f64 {
+    let sets = [
+        ("capacity", "2GiB"),
+        ("role.map.unit", "4KiB"),
+        ("role.map.bytes_per_page", "4"),
+        ("role.map.size.sram", "64KiB"),
+        ("role.map.replacement", replacement),
+        ("role.map.exclusive", exclusive),
+    ];
+    let mut host = Host::new(
+        &drive("tiny", &sets),
+        Precondition::Sequential,
+        256 << 10,
+        1,
+    );
+    let mut scanned = 0;
+    let load = |rng: &mut lodger_core::rng::Rng| {
+        if rng.below(4) == 0 {
+            scanned += 1;
+            return pages(Op::Read, (56 + scanned % 456) * 1024, 1);
+        }
+        pages(Op::Read, u64::from(rng.below(56 * 1024)), 1)
+    };
+    closed_loop(&mut host, 8, 40_000, load);
+    let map = host.counters().map.clone();
+    100.0 * map.misses as f64 / (map.misses + map.hits.iter().sum::<u64>()) as f64
+}
+
+/// A unit that was used left host memory, and came back as one that had never been used: policies that keep out what is used once kept nothing
+/// out, and 20 units in a hundred more were missed than where both memories have a copy.
+#[test]
+fn a_scan_pushes_no_more_out_of_exclusive_tiers_than_of_those_with_copies() {
+    for replacement in ["arc", "2q", "s3-fifo", "lru"] {
+        let [copies, exclusive] =
+            ["false", "true"].map(|exclusive| misses_beside_a_scan(replacement, exclusive));
+        println!("{replacement}: {copies:.1} % with copies, {exclusive:.1} % exclusive");
+        assert!(exclusive < copies + 1.0, "{replacement}");
+    }
+}
+
 /// `tiny` without single-bit flash, whose map of 512 KiB is in units of eight pages in host memory.
 fn in_units_of_eight() -> DriveSpec {
     let keys = [

@@ -545,7 +545,7 @@ fn sizes_of_roles_that_do_not_fit_their_tiers() {
     check_set(
         "role.map.unit.hmb",
         "68KiB",
-        "`role.map.unit.hmb` must let one unit fit: it takes 68KiB and the map has 64KiB of `hmb`, found `68KiB`",
+        "`role.map.unit.hmb` must let one unit fit: it takes 68KiB and the map has 64KiB of `tier.hmb.min`, found `68KiB`",
     );
     check_set(
         "role.write_buffer.size",

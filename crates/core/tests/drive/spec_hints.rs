@@ -49,3 +49,21 @@ fn a_long_or_strange_value_is_quoted_safely() {
     assert!(message.contains("found `a\\u{1b}[31m\\nxxx"), "{message}");
     assert!(message.len() < 200, "{message}");
 }
+
+/// The unit was named, which is a page already and cannot be less.
+#[test]
+fn host_memory_that_holds_no_page_of_the_map_is_named_and_not_the_page() {
+    let text = crate::common::drives::text("tiny").expect("a drive of the collection");
+    let sets = [
+        ("tier.hmb.min", "4KiB"),
+        ("role.map.unit.hmb", "4KiB"),
+        ("role.map.bytes_per_page.hmb", "8"),
+    ];
+    let parsed = parse(&text, "tiny", &sets, &crate::common::drives::text);
+    assert_eq!(
+        parsed.err().map(|error| error.to_string()).as_deref(),
+        Some(
+            "`tier.hmb.min` must let one unit of the map fit: 8KiB (`role.map.bytes_per_page.hmb`), found `4KiB` (--set)"
+        )
+    );
+}

@@ -207,7 +207,10 @@ impl Place {
     #[must_use]
     pub fn grants(&self, above_bytes: u64, up_to_bytes: u64) -> Vec<u64> {
         let mut grants = Vec::new();
-        let mut grant = self.grant_for_bytes(1);
+        let mut grant = match self.hmb.min_bytes {
+            0 => self.grant_for_bytes(1),
+            least => least,
+        };
         // Pieces that the drive does not take may be all that two sizes differ by.
         let mut had_bytes = 0;
         while grant <= self.limited(up_to_bytes) {
@@ -216,8 +219,12 @@ impl Place {
                 grants.push(grant);
                 had_bytes = granted_bytes;
             }
-            // After the minimum itself come multiples of the step, not of the minimum.
-            grant = self.grant_for_bytes(self.next_bytes(grant));
+            // After the minimum itself come multiples of the step, not of the minimum; twice as much where that is less.
+            let next = self.grant_for_bytes(self.next_bytes(grant));
+            grant = match grant < self.step_bytes {
+                true => next.min(2 * self.hmb.usable_bytes(grant)).max(grant + 1),
+                false => next,
+            };
         }
         grants
     }
@@ -312,6 +319,29 @@ mod tests {
         let tiny = place("tiny", &[]);
         assert_eq!(tiny.step_bytes, 16 * KIB);
         assert_eq!(tiny.grants(0, 96 * KIB), [64, 80, 96].map(|n| n * KIB));
+    }
+
+    /// Steps of a mebibyte began with the first: 512 KiB were called the least of a drive that 256 were enough for.
+    #[test]
+    fn a_minimum_below_the_step_is_a_size_of_its_own() {
+        let a80 = place("a80", &[("tier.hmb.min", "\"256KiB\"")]);
+        assert_eq!(a80.step_bytes, MIB);
+        assert_eq!(
+            a80.grants(0, 3 * MIB),
+            [256, 512, 1024, 2048, 3072].map(|n| n * KIB)
+        );
+        assert_eq!(a80.grants(300 * KIB, MIB), [512 * KIB, MIB]);
+        let rounds = place(
+            "a80",
+            &[
+                ("tier.hmb.min", "\"300KiB\""),
+                ("tier.hmb.rounding", "\"power-of-two\""),
+            ],
+        );
+        assert_eq!(
+            rounds.grants(0, 2 * MIB),
+            [300, 512, 1024, 2048].map(|n| n * KIB)
+        );
     }
 
     #[test]

@@ -117,6 +117,8 @@ pub struct Cache<I> {
     index: I,
     frames: Frames,
     policy: AnyPolicy,
+    /// Keys that were lent, a bit each as far as there are any.
+    lent: Vec<u64>,
 }
 
 impl<I: Index> Cache<I> {
@@ -127,6 +129,7 @@ impl<I: Index> Cache<I> {
             index,
             frames: Frames::new(capacity),
             policy: AnyPolicy::new(replacement, capacity, seed),
+            lent: Vec::new(),
         }
     }
 
@@ -191,7 +194,10 @@ impl<I: Index> Cache<I> {
         if free.is_none() && self.frames.all_pinned() {
             return Inserted::Full;
         }
-        let left = self.policy.arrives(&self.frames, key);
+        let left = match self.is_given_back(key) {
+            true => Some(ListId::Main),
+            false => self.policy.arrives(&self.frames, key),
+        };
         let mut outcome = Inserted::Free;
         let at = if let Some(at) = free {
             at
@@ -241,6 +247,27 @@ impl<I: Index> Cache<I> {
         };
         self.index.remove(key);
         self.frames.set_free(at);
+    }
+
+    /// Lets a key go that was used, to a nearer memory that gives it back one day. It is then what was used again, and not new: policies
+    /// that tell these apart would take all that comes from there for something that was never used here.
+    pub fn lend(&mut self, key: u32) {
+        self.remove(key);
+        let word = key as usize / 64;
+        if word >= self.lent.len() {
+            self.lent.resize(word + 1, 0);
+        }
+        self.lent[word] |= 1 << (key % 64);
+    }
+
+    fn is_given_back(&mut self, key: u32) -> bool {
+        let Some(word) = self.lent.get_mut(key as usize / 64) else {
+            return false;
+        };
+        let bit = 1 << (key % 64);
+        let was_lent = *word & bit != 0;
+        *word &= !bit;
+        was_lent
     }
 
     /// Every key held.

@@ -110,3 +110,27 @@ fn a_pinned_key_neither_hits_nor_gives_way() {
         assert_eq!(cache.insert(4, false), Inserted::Evicted(1));
     }
 }
+
+/// Fifty keys that a nearer memory takes as they are used, and gives back when it has no room for them any more; then a scan of keys that are
+/// used once.
+#[test]
+fn what_is_given_back_is_not_new() {
+    let kept = |policy, lends: bool| {
+        let mut cache = Cache::new(Direct::new(10_000), 100, policy, 1);
+        (0..50).for_each(|key| _ = ask(&mut cache, key));
+        for key in 0..50 {
+            match lends {
+                true => cache.lend(key),
+                false => cache.remove(key),
+            }
+            cache.insert(key, false);
+        }
+        (1_000..9_000).for_each(|key| _ = ask(&mut cache, key));
+        (0..50).filter(|&key| cache.contains(key)).count()
+    };
+    for policy in [Replacement::Arc, Replacement::TwoQ, Replacement::S3Fifo] {
+        assert_eq!(kept(policy, true), 50, "{policy:?}");
+        assert_eq!(kept(policy, false), 0, "{policy:?}");
+    }
+    assert_eq!(kept(Replacement::Lru, true), 0, "it goes by the last use");
+}

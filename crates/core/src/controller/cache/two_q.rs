@@ -28,7 +28,8 @@ impl Policy for TwoQ {
     }
 
     fn admit(&mut self, frames: &mut Frames, at: u32) {
-        let list = match self.left.recall(frames[at].key) {
+        let given_back = frames[at].left.is_some();
+        let list = match self.left.recall(frames[at].key) || given_back {
             true => ListId::Main,
             false => ListId::New,
         };
