@@ -61,7 +61,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 // What is folded takes room like new data, and can wait.
                 return;
             }
-            self.program_moves(mover, false);
+            if self.background.collectors[mover as usize].has_staged() {
+                self.program_moves(mover, false);
+            }
             if self.background.collectors[mover as usize].current.is_none() {
                 if !self.start_victim(mover) {
                     return;
@@ -356,10 +358,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Programs staged moves by full units (or what there is, when `partial`).
     fn program_moves(&mut self, mover: Mover, partial: bool) {
-        let collector = &self.background.collectors[mover as usize];
-        if collector.staged.is_empty() && collector.staged_pages.is_empty() {
-            return;
-        }
         let unit_slots = self.ftl.geometry().unit_slots as usize;
         for pages in [true, false] {
             loop {

@@ -101,11 +101,17 @@ impl Collector {
             && self.staged_pages.is_empty()
     }
 
+    /// Whether something that was read is yet to be programmed.
+    #[inline]
+    #[must_use]
+    pub fn has_staged(&self) -> bool {
+        !self.staged.is_empty() || !self.staged_pages.is_empty()
+    }
+
     /// Whether what has been read waits for more to fill a program operation with, and nothing else of it is under way.
     #[must_use]
     pub fn waits_for_company(&self) -> bool {
-        let waits = !self.staged.is_empty() || !self.staged_pages.is_empty();
-        waits && self.reads == 0 && self.programs == 0
+        self.has_staged() && self.reads == 0 && self.programs == 0
     }
 
     /// The next group of the victim that holds current data: its first slot and a bit for each

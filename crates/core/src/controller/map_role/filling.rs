@@ -99,6 +99,10 @@ impl Filling {
     /// so that neither the large units of one nor the many misses of another hold up the rest.
     #[inline]
     fn turn(&self) -> Option<FillingId> {
+        // Asked at every step of a drive, of which most complete no units.
+        if self.units.is_empty() {
+            return None;
+        }
         let is_held = |place: usize| self.held >> place & 1 != 0;
         let may_read =
             (0..TIERS_MAX).filter(|&place| self.reads[place] < self.reads_max && !is_held(place));
