@@ -192,9 +192,13 @@ fn blocks(
         let blocks = values.number("nand.blocks_per_plane");
         if blocks < wanted {
             let aside = wanted - layout.data_superblocks;
+            let failures = match layout.failures_superblocks {
+                0 => "",
+                _ => ", blocks that fail",
+            };
             let must = format!(
                 "must be at least {wanted}: {} superblocks of {superblock} for `capacity` and \
-                 over-provisioning, {aside} for map, reserve and single-bit mode",
+                 over-provisioning, {aside} for map, reserve{failures} and single-bit mode",
                 layout.data_superblocks
             );
             return Err(values.contradiction("nand.blocks_per_plane", &must));

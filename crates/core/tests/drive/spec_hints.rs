@@ -67,3 +67,20 @@ fn host_memory_that_holds_no_page_of_the_map_is_named_and_not_the_page() {
         )
     );
 }
+
+#[test]
+fn blocks_that_are_too_few_because_some_fail_are_refused_for_that() {
+    let text = crate::common::drives::text("tiny").expect("a drive of the collection");
+    let message = |failures: &str| {
+        let sets = [
+            ("nand.blocks_per_plane", "10"),
+            ("nand.ageing.endurance", "100"),
+            ("nand.ageing.program_failures", failures),
+            ("nand.ageing.erase_failures", "0"),
+        ];
+        let parsed = parse(&text, "tiny", &sets, &crate::common::drives::text);
+        parsed.expect_err("they are too few").to_string()
+    };
+    assert!(message("0.1").contains("for map, reserve, blocks that fail and single-bit mode"));
+    assert!(message("0").contains("for map, reserve and single-bit mode"));
+}

@@ -286,6 +286,7 @@ fn bars(advice: &Advice, curve: &Curve) -> Vec<Point> {
     let sizes = shown.iter().map(|p| p.hmb_bytes).filter(|bytes| *bytes > 0);
     let mut kept = thinned(sizes.collect(), BARS_MAX - 1);
     kept.push(0);
+    kept.extend(advice.rows.iter().map(|(simulated, _)| *simulated));
     shown
         .iter()
         .filter(|p| kept.contains(&p.hmb_bytes))

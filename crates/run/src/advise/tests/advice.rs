@@ -487,3 +487,27 @@ fn memory_that_makes_a_drive_slower_is_not_within_anything() {
         "{text}"
     );
 }
+
+/// Where the curve has many sizes some are left out of the chart: a size that a row of the table speaks of was one of them.
+#[test]
+fn the_chart_has_a_bar_for_each_size_that_was_simulated_on_the_curve() {
+    let sets = [
+        ("tier.hmb.min", "\"12KiB\""),
+        ("tier.hmb.preferred", "\"100KiB\""),
+    ];
+    let options = "rw=randread\nsize=200m\niodepth=4\nnorandommap\nnumber_ios=20000";
+    let advice = advice(&config("tiny", &sets), options, Goal::Within(0.05));
+    let text = advice.text();
+    let bars: Vec<&str> = text.lines().filter(|line| line.ends_with('|')).collect();
+    let curve = advice.curve.as_ref().expect("a curve");
+    let end = curve.points.iter().find(|point| point.hit_ratio > 0.99);
+    let end = end.expect("an end of the curve").hmb_bytes;
+    for (bytes, _) in advice.rows.iter().filter(|(bytes, _)| *bytes <= end) {
+        let shown = match bytes {
+            0 => "off".to_owned(),
+            bytes => crate::size::show(*bytes),
+        };
+        let has_bar = bars.iter().any(|bar| bar.contains(&format!(" {shown} ")));
+        assert!(has_bar, "{shown}: {bars:#?}");
+    }
+}
