@@ -10,25 +10,45 @@
 use super::enter;
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;
-use crate::infer::write_buffer::WriteBufferArm;
+use crate::infer::write_buffer::{WriteBufferArm, path};
 use crate::stats;
 use crate::target::{HmbState, Io};
 use std::time::Duration;
 
 /// Bytes of one write.
 const WRITES: [u64; 3] = [4 << 10, 32 << 10, 128 << 10];
-/// Times host memory is turned on and off.
+/// Times host memory is turned on and off, and at most, where what the largest writes take leaves open whether their data crosses
+/// a fast link once more: the interval is half as wide then.
 const ROUNDS: usize = 10;
+const ROUNDS_MAX: usize = 40;
 /// Writes of each size in each state of a round.
 const EACH: u64 = 10;
+
+/// Writes of one size.
+#[derive(Clone, Default)]
+struct Looks {
+    /// What they take with host memory on, as a multiple of that with it off, by round.
+    ratios: Vec<f64>,
+    /// The longer of both, ns.
+    longer_ns: Vec<f64>,
+    /// With it off, ns.
+    off_ns: Vec<f64>,
+}
 
 /// Compares them.
 pub(super) fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let most = u64::from(bench.description().transfer_bytes_max);
     let writes: Vec<u64> = WRITES.into_iter().filter(|bytes| *bytes <= most).collect();
-    let mut ratios = vec![Vec::new(); writes.len()];
-    let mut latencies = vec![Vec::new(); writes.len()];
-    for round in 0..ROUNDS {
+    let waits_ns = waits_ns(findings);
+    let mut looks = vec![Looks::default(); writes.len()];
+    let mut held = 0;
+    for round in 0..ROUNDS_MAX {
+        if round >= ROUNDS {
+            held = how_many_held(&writes, &looks, waits_ns);
+            if !is_open(&writes[..held], &looks) {
+                break;
+            }
+        }
         let mut states = [HmbState::On, HmbState::Off];
         // Neither state always comes second.
         if round % 2 == 1 {
@@ -41,31 +61,37 @@ pub(super) fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), 
         } else {
             (second, first)
         };
-        for (i, (on, off)) in on.into_iter().zip(off).enumerate() {
-            ratios[i].push(on / off);
-            latencies[i].push(on.max(off));
+        for (looks, (on, off)) in looks.iter_mut().zip(on.into_iter().zip(off)) {
+            looks.ratios.push(on / off);
+            looks.longer_ns.push(on.max(off));
+            looks.off_ns.push(off);
         }
     }
-    let latencies: Vec<f64> = latencies.iter().map(|of| stats::median(of)).collect();
-    let held = held(&writes, &latencies, waits_ns(findings));
-    for (bytes, ratios) in writes.into_iter().zip(ratios).take(held) {
+    for (bytes, looks) in writes.into_iter().zip(looks).take(held) {
         let series = format!("write of {} KiB, on to off", bytes >> 10);
-        for (round, ratio) in ratios.iter().enumerate() {
-            bench.note(
-                &series,
-                "round",
-                "ratio of latencies",
-                (round as f64, *ratio),
-            );
+        for (round, ratio) in looks.ratios.iter().enumerate() {
+            let point = (round as f64, *ratio);
+            bench.note(&series, "round", "ratio of latencies", point);
         }
-        let interval = stats::median_interval(&ratios);
-        findings
-            .roles
-            .write_buffer
-            .write_path
-            .insert(bytes, interval);
+        let interval = stats::median_interval(&looks.ratios);
+        let ratios = &mut findings.roles.write_buffer.write_path;
+        ratios.insert(bytes, interval);
     }
     Ok(())
+}
+
+fn how_many_held(writes: &[u64], looks: &[Looks], waits_ns: f64) -> usize {
+    let latencies = looks.iter().map(|looks| stats::median(&looks.longer_ns));
+    held(writes, &latencies.collect::<Vec<f64>>(), waits_ns)
+}
+
+/// Whether the largest writes that tell something leave it open.
+fn is_open(writes: &[u64], looks: &[Looks]) -> bool {
+    let largest = writes.iter().zip(looks).next_back();
+    largest.is_some_and(|(bytes, looks)| {
+        let ratio = stats::median_interval(&looks.ratios);
+        path::is_open(&ratio, *bytes, stats::median(&looks.off_ns))
+    })
 }
 
 /// What a write that waits for flash takes longer at least, ns.

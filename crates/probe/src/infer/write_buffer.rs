@@ -1,12 +1,14 @@
 //! Where writes wait for flash, if they do.
 
+pub(crate) mod path;
+
 use super::{Arms, INTERRUPTED, Tier, Verdict, arms, flash_seen, most, size_text};
 use crate::findings::Findings;
 use crate::report::Figure;
 use crate::role::{self, About};
 use crate::stats::{self, Estimate};
 use crate::target::Description;
-use statrs::distribution::{ContinuousCDF, Normal};
+use path::{Path, path, path_fit};
 use std::collections::BTreeMap;
 
 /// What the prober knows of it.
@@ -234,12 +236,6 @@ const SEVERAL_BITS_NS_MIN: f64 = 600_000.0;
 const FASTER: f64 = 0.92;
 /// Standard deviations by which new data is read faster that are no chance: one drive in a thousand.
 const FASTER_SURELY: f64 = 3.0;
-/// A ratio of single writes beyond this, up or down, means that host memory is in their way: data that
-/// crosses the link once more takes longer by a third and more.
-const THROUGH: f64 = 1.1;
-/// Within this, they take no notice of it. Updates of the map in host memory cost a few per cent.
-const PAST: f64 = 1.07;
-
 pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     let verdict = told_by_arms(findings, about);
     let arms = findings.roles.write_buffer.arms.values();
@@ -312,19 +308,6 @@ fn buffered(arm: &WriteBufferArm) -> f64 {
 /// Share of values that satisfy it.
 fn share(values: &[f64], it: impl Fn(f64) -> bool) -> f64 {
     values.iter().filter(|value| it(**value)).count() as f64 / values.len().max(1) as f64
-}
-
-/// How sure it is that a ratio lies above a bound, its interval taken for that of a normal distribution.
-fn above(ratio: &Estimate, bound: f64) -> f64 {
-    let half = (ratio.estimate - ratio.low).max(1e-6);
-    let spread = half / crate::stats::z();
-    Normal::standard().cdf((ratio.estimate - bound) / spread)
-}
-
-/// The same below.
-fn below(ratio: &Estimate, bound: f64) -> f64 {
-    let mirrored = Estimate::new(-ratio.estimate, -ratio.high, -ratio.low);
-    above(&mirrored, -bound)
 }
 
 /// What there is without host memory.
@@ -411,39 +394,6 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
 /// Whether new data is read faster than old beyond chance, by however little.
 fn is_read_faster(looks: &WriteLooks) -> bool {
     stats::rank_z(&looks.old, &looks.fresh) > FASTER_SURELY
-}
-
-/// Whether the data of writes goes through host memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Path {
-    Through,
-    Past,
-    Unclear,
-}
-
-/// How far the ratios bear that out.
-fn path_fit(findings: &Findings, path: Path) -> f64 {
-    let mut ratios = findings.roles.write_buffer.write_path.values();
-    match path {
-        Path::Through => ratios.next_back().map_or(1.0, |ratio| {
-            above(ratio, THROUGH).max(below(ratio, 1.0 / THROUGH))
-        }),
-        Path::Past => ratios
-            .map(|ratio| below(ratio, THROUGH).min(above(ratio, 1.0 / THROUGH)))
-            .fold(1.0, f64::min),
-        Path::Unclear => 1.0,
-    }
-}
-
-fn path(findings: &Findings) -> Path {
-    let beyond = |ratio: &Estimate| ratio.low > THROUGH || ratio.high < 1.0 / THROUGH;
-    let within = |ratio: &Estimate| ratio.high < PAST && ratio.low > 1.0 / PAST;
-    // A single page is short beside what else a command takes: larger writes must agree.
-    match findings.roles.write_buffer.write_path.last_key_value() {
-        Some((_, ratio)) if beyond(ratio) => Path::Through,
-        Some(_) if findings.roles.write_buffer.write_path.values().all(within) => Path::Past,
-        _ => Path::Unclear,
-    }
 }
 
 /// The size, where it is the same with host memory on and off. A bound that agrees with a size adds nothing to it, and of
@@ -536,7 +486,13 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             let text = format!("{held}; {}", both(&ratio));
             Verdict::new(Tier::Device, rules::PAST_HOST, text).size(size)
         }
-        Path::Unclear if grows => {
+        // Another run would cost much and find the same.
+        Path::Slightly if !grows => Verdict::undecided(format!(
+            "{}, which is no chance: a second way over a fast link takes no more than that, and nor do changes of a map that \
+             is there",
+            both(&ratio)
+        )),
+        Path::Unclear | Path::Slightly if grows => {
             let text = format!("{}; {}", ahead(on, on.bytes), both("less is without it"));
             Verdict::new(Tier::Hmb, rules::MORE_AHEAD_WITH_HOST, text).size(on.bytes)
         }
@@ -544,38 +500,13 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             let text = format!("{}; {}", ahead(on, overlap), both("as much is without it"));
             Verdict::new(Tier::Device, rules::AHEAD_ALIKE, text).size(overlap)
         }
-        Path::Unclear => Verdict::unclear(both(&format!("the size does not show, and {ratio}"))),
+        Path::Unclear | Path::Slightly => {
+            Verdict::unclear(both(&format!("the size does not show, and {ratio}")))
+        }
     };
     let fit = buffered(on).min(buffered(off));
     verdict.borne_out(fit.min(path_fit(findings, path)))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of_us(write: f64, dirty: f64, clean: f64, old_read: f64) -> WriteBufferArm {
-        WriteBufferArm {
-            write_ns: write * 1e3,
-            flush_dirty_ns: dirty * 1e3,
-            flush_clean_ns: clean * 1e3,
-            old_read_ns: old_read * 1e3,
-            fresh_read_ns: old_read * 1e3,
-            bytes: None,
-            fill_rate: 0.0,
-            drain_rate: 0.0,
-            looks: WriteLooks::default(),
-        }
-    }
-
-    /// A drive without a write buffer in an emulated guest: the first command after a long wait takes the guest 0.2 ms more,
-    /// and that was taken for flash that the flush waited for.
-    #[test]
-    fn a_flush_that_waits_for_a_trifle_of_the_write_shows_no_buffer() {
-        assert!(!of_us(58_166.0, 601.4, 385.8, 2_600.0).is_buffered());
-        // The same drive with a buffer.
-        assert!(of_us(600.0, 58_000.0, 385.8, 2_600.0).is_buffered());
-        // Behind a network that takes longer than fast flash.
-        assert!(of_us(500.0, 760.0, 490.0, 560.0).is_buffered());
-    }
-}
+mod tests;
