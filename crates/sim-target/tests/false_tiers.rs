@@ -187,3 +187,44 @@ fn a_write_buffer_on_the_drive_is_told_behind_a_fast_link() {
         assert_eq!(found.tier, Tier::Device, "{}", found.evidence);
     }
 }
+
+const ACKNOWLEDGED_BY_FLASH: (&str, &str) = ("role.write_buffer.acknowledge", "programmed");
+
+/// Worn flash is read slower than single-bit flash programs, and of writes that took 327 us where reads take 460 it was said that
+/// memory which survives a power cut takes them: "device", 0.997.
+#[test]
+fn writes_that_may_wait_for_fast_flash_are_no_memory_because_old_data_is_read_slowly() {
+    for read in ["460us", "500us"] {
+        for seed in 0..2 {
+            let set = [ACKNOWLEDGED_BY_FLASH, ("nand.read", read)];
+            let drive = of_collection("rc100-480", &set);
+            let found = verdict(drive, "write_buffer", WRITE_BUFFER, seed);
+            assert_ne!(found.tier, Tier::Device, "{read}: {}", found.evidence);
+        }
+    }
+    let all_single_bit = [
+        ACKNOWLEDGED_BY_FLASH,
+        ("nand.cell", "slc"),
+        ("nand.program", "600us"),
+        ("nand.read", "700us"),
+    ];
+    let drive = of_collection("tiny", &all_single_bit);
+    let found = verdict(drive, "write_buffer", WRITE_BUFFER, 0);
+    assert_ne!(found.tier, Tier::Device, "{}", found.evidence);
+}
+
+/// The null: memory that survives a power cut, before flash that is read as slowly. No flash programs as fast as it takes writes.
+#[test]
+fn protected_memory_is_told_before_flash_that_is_read_slowly() {
+    for seed in 0..2 {
+        let set = [
+            ("tier.pm.size", "64MiB"),
+            ("role.write_buffer.log", "pm"),
+            ("role.write_buffer.log_size", "8MiB"),
+            ("nand.read", "460us"),
+        ];
+        let drive = fixture(include_str!("fixtures/plain.toml"), &set);
+        let found = verdict(drive, "write_buffer", WRITE_BUFFER, seed);
+        assert_eq!(found.tier, Tier::Device, "{}", found.evidence);
+    }
+}

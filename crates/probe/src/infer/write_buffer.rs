@@ -163,9 +163,11 @@ impl WriteBufferArm {
         self.flush_dirty_ns - self.flush_clean_ns > PROGRAM_LEFT * SINGLE_BIT_NS_MIN
     }
 
-    /// Faster than flash can even be read: programming is slower than that.
+    /// Faster than flash can even be read: programming is slower than that. Not where there was time to program, for worn flash
+    /// is read slower than flash in single-bit mode programs.
     fn is_fast(&self, write_ns: f64) -> bool {
-        write_ns < 0.7 * self.old_read_ns
+        let had_time = write_ns - self.flush_clean_ns > SINGLE_BIT_NS_MIN;
+        write_ns < 0.7 * self.old_read_ns && !had_time
     }
 
     /// What a flush waits for where the drive has nothing to do for itself, ns.
