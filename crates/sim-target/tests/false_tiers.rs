@@ -228,3 +228,110 @@ fn protected_memory_is_told_before_flash_that_is_read_slowly() {
         assert_eq!(found.tier, Tier::Device, "{}", found.evidence);
     }
 }
+
+/// ARC gives what is read once more room or less from one time to the next, and the two states of host memory were looked at once
+/// each: "hmb", 0.997, of a map that is in the drive's own memory alone.
+#[test]
+fn what_a_policy_makes_of_the_same_memory_from_time_to_time_is_no_host_memory() {
+    let set = [
+        ("capacity", "3000MiB"),
+        ("role.map.tiers", "[\"sram\", \"dram\"]"),
+        ("tier.sram.size", "4MiB"),
+        ("tier.dram.size", "4MiB"),
+        ("role.map.size.sram", "600KiB"),
+        ("role.map.size.dram", "900KiB"),
+        ("role.map.replacement", "arc"),
+        ("tier.hmb.preferred", "8MiB"),
+        ("tier.hmb.min", "8MiB"),
+        ("role.write_buffer.tier", "hmb"),
+        ("role.write_buffer.size", "4MiB"),
+        ("role.read_cache.size", "0B"),
+    ];
+    for seed in [0, 2, 13] {
+        let found = verdict(of_collection("tiny", &set), "map", MAP, seed);
+        assert_ne!(found.tier, Tier::Hmb, "seed {seed}: {}", found.evidence);
+    }
+}
+
+const FEW_UNITS_AT_RANDOM: &[(&str, &str)] = &[
+    ("tier.dram.size", "4MiB"),
+    ("role.map.size.dram", "320KiB"),
+    ("role.map.unit", "16KiB"),
+    ("role.map.replacement", "random"),
+    ("role.write_buffer.tier", "hmb"),
+    ("role.write_buffer.size", "3000KiB"),
+    ("tier.hmb.preferred", "3000KiB"),
+    ("tier.hmb.min", "3000KiB"),
+    ("role.read_cache.size", "0B"),
+];
+
+/// Twenty units that are replaced at random, of 32: a round now and then met none that had gone. "hmb", 0.997, and it reached up to
+/// 568 MiB of a drive of 512.
+#[test]
+fn units_that_are_replaced_at_random_are_no_host_memory_by_chance() {
+    let set = [FEW_UNITS_AT_RANDOM, &[("role.map.tiers", "[\"dram\"]")]].concat();
+    for seed in [9, 10] {
+        let found = verdict(of_collection("tiny", &set), "map", MAP, seed);
+        assert_ne!(found.tier, Tier::Hmb, "seed {seed}: {}", found.evidence);
+    }
+}
+
+/// The null of both: host memory that reaches twice as far as the drive's own is told, and no farther than there are addresses.
+#[test]
+fn host_memory_that_reaches_twice_as_far_is_told() {
+    let sizes = [
+        ("role.map.tiers", "[\"sram\", \"hmb\"]"),
+        ("tier.sram.size", "1MiB"),
+        ("role.map.size.sram", "128KiB"),
+        ("tier.hmb.preferred", "256KiB"),
+        ("tier.hmb.min", "256KiB"),
+        ("role.read_cache.size", "0B"),
+    ];
+    for seed in 0..4 {
+        let drive = of_collection("tiny", &sizes);
+        let found = verdict(drive, "map", MAP, seed);
+        assert_eq!(found.tier, Tier::Hmb, "seed {seed}: {}", found.evidence);
+        let reach = found.reach_bytes.expect("a reach");
+        assert!(reach.high <= f64::from(512 << 20), "{reach:?}");
+    }
+}
+
+const FLAT: &[&str] = &["map-cache", "parallelism"];
+
+/// A map of eight large units that is in host memory alone: without it every read waits, the first of a stretch and those after it
+/// alike, and that these do not differ was taken for all of it being at hand: "device", 0.95.
+#[test]
+fn reads_that_all_wait_without_host_memory_show_no_map_on_the_drive() {
+    let set = [
+        ("role.map.tiers", "[\"hmb\"]"),
+        ("tier.hmb.preferred", "564KiB"),
+        ("tier.hmb.min", "140KiB"),
+        ("role.map.unit", "64KiB"),
+        ("role.read_cache.size", "0B"),
+        ("nand.read", "[\"50us\", \"75us\", \"100us\"]"),
+    ];
+    for seed in 0..4 {
+        let found = verdict(of_collection("tiny", &set), "map", FLAT, seed);
+        assert_ne!(found.tier, Tier::Device, "seed {seed}: {}", found.evidence);
+    }
+}
+
+/// The null: all of the map in memory of the drive's own, and the same pages.
+#[test]
+fn a_map_on_the_drive_is_told_where_pages_differ() {
+    let set = [
+        ("role.map.tiers", "[\"dram\"]"),
+        ("tier.dram.size", "4MiB"),
+        ("role.map.size.dram", "1MiB"),
+        ("tier.hmb.preferred", "564KiB"),
+        ("tier.hmb.min", "140KiB"),
+        ("role.write_buffer.tier", "hmb"),
+        ("role.write_buffer.size", "512KiB"),
+        ("role.read_cache.size", "0B"),
+        ("nand.read", "[\"50us\", \"75us\", \"100us\"]"),
+    ];
+    for seed in 0..3 {
+        let found = verdict(of_collection("tiny", &set), "map", FLAT, seed);
+        assert_eq!(found.tier, Tier::Device, "seed {seed}: {}", found.evidence);
+    }
+}

@@ -9,7 +9,8 @@
 //! by halves. The unit is the one size under which pairs of places within a unit come to hand together and
 //! others do not (`unit.rs`); where none is, places are drawn together until the longest stretch in which
 //! reads stay fast is found. All with host memory on and off, and with several amounts where the host can
-//! give them.
+//! give them. Where host memory reaches farther by less than a policy may differ from itself, both states are looked at
+//! twice more, in turn (`repeated.rs`).
 //!
 //! **Mended.** The paper reads the same 512 B again, so a data cache may answer for the map cache;
 //! here every visit reads another page of a place. The paper tries every hundredth number of sections; here
@@ -41,6 +42,7 @@ use std::time::Duration;
 
 mod busy;
 mod latencies;
+mod repeated;
 mod seen;
 
 use latencies::{Took, note_latencies, note_memories};
@@ -147,6 +149,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     }
     note_memories(findings, flat);
     note_states(bench, findings);
+    repeated::run(bench, findings)?;
     grants::run(bench, findings, walk)?;
     busy::note(bench, findings)
 }

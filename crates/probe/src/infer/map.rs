@@ -76,6 +76,8 @@ pub(crate) const ABOUT: About = About {
 pub struct Found {
     /// The map cache, by state of host memory (`on`, `off`, `as found`).
     pub arms: BTreeMap<&'static str, MapArm>,
+    /// Reach with host memory on and off, bytes, when both were looked at again.
+    pub again: Vec<(Held, Held)>,
     /// Reach for each amount of host memory given, bytes.
     pub reach_of_grant: Vec<(u64, Held)>,
     /// The drive uses the largest power of two of what it is given.
@@ -205,6 +207,18 @@ fn memory(reach: Estimate) -> Estimate {
 }
 
 pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
+    let mut verdict = told_by_arms(findings, about);
+    // An interval that is wider for what an edge may be off by does not end beyond the addresses that there are.
+    let capacity = about.capacity_bytes as f64;
+    let within = |reach: &mut Estimate| reach.high = reach.high.min(capacity.max(reach.estimate));
+    verdict.reach_bytes.iter_mut().for_each(within);
+    let reaches = findings.quantities.iter_mut();
+    let reaches = reaches.filter(|(name, _)| name.starts_with("map_reach"));
+    reaches.for_each(|(_, reach)| within(&mut reach.value));
+    verdict
+}
+
+fn told_by_arms(findings: &mut Findings, about: &Description) -> Verdict {
     if let Some(reason) = drifted(findings) {
         return Verdict::unclear(reason);
     }
@@ -375,6 +389,9 @@ fn map_switched(
         if !flash_seen(findings) {
             return Verdict::undecided(NO_FLASH);
         }
+        if let Some(why) = contest::by_nearness(on, off) {
+            return Verdict::undecided(why);
+        }
         let text = flat_text(on, ", host memory on or off");
         let verdict = flat(rules::FLAT_EITHER_WAY, text, &[on, off], capacity);
         let other = contest::against_flat(findings, on);
@@ -406,6 +423,10 @@ fn map_switched(
     if let Some(why) = contest::by_few_units(on, off, capacity) {
         return Verdict::unclear(format!("{both}, yet {why}"));
     }
+    let both = match contest::by_looks(&findings.roles.map.again, on, off) {
+        Ok(looks) => both + &looks,
+        Err(why) => return Verdict::unclear(format!("{both}, yet {why}")),
+    };
     let kind = on.is_by_kind() || off.is_by_kind();
     let rule = match (with > 2.0 * without, kind) {
         (true, false) => rules::FARTHER,
