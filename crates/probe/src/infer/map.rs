@@ -174,6 +174,9 @@ pub mod rules {
 /// outside, and nor does a map that is compressed.
 const MAP_SHARE: f64 = 1.0 / 1024.0;
 const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
+/// Said of every size that is told from them.
+const COMPRESSED: &str =
+    "; the size counts 4 to 8 B an entry, and a map that is compressed takes less";
 /// What an edge may be off by beyond its interval.
 const SLACK: f64 = 0.01;
 /// Looks that an edge rests on at least.
@@ -286,7 +289,7 @@ fn flat(rule: Rule, text: String, arms: &[&MapArm], capacity: f64) -> Verdict {
     let missed = arms.iter().map(|arm| arm.missed.high.max(0.0));
     let missed = missed.fold(0.0, f64::max);
     let reach = Estimate::new(capacity, capacity * (1.0 - missed), capacity);
-    Verdict::new(Tier::Device, rule, text)
+    Verdict::new(Tier::Device, rule, text + COMPRESSED)
         .between(memory(reach))
         .reach(reach)
         .borne_out(1.0 - missed / 2.0)
@@ -334,14 +337,14 @@ fn map_on_drive(arm: &MapArm, capacity: f64, edges: [Rule; 2]) -> Verdict {
         Held::Everything(_) if kind => met_none("all places are at hand after one round"),
         Held::Everything(_) => {
             let all = Estimate::new(capacity, capacity, capacity);
-            let text = seen("after one round, all places are at hand");
+            let text = seen("after one round, all places are at hand") + COMPRESSED;
             Verdict::new(Tier::Device, rules::WHOLE, text)
                 .between(memory(all))
                 .reach(all)
         }
         Held::UpTo(reach) => {
             let text = format!(
-                "{} are at hand, whatever host memory there is; the size takes 4 to 8 B per 4 KiB",
+                "{} are at hand, whatever host memory there is{COMPRESSED}",
                 size_text(reach.estimate)
             );
             let rule = edges[usize::from(kind)];
@@ -461,7 +464,7 @@ fn no_difference(
     }
     let edges = [rules::EDGE_EITHER_WAY, rules::EDGE_OF_KIND_EITHER_WAY];
     let mut verdict = map_on_drive(off, capacity, edges);
-    verdict.evidence = format!("{both}: no difference");
+    verdict.evidence = format!("{both}: no difference{COMPRESSED}");
     match contest::against_no_difference(findings) {
         Some(other) => verdict.contested(&other),
         None => contest::by_distance(findings, off, verdict),

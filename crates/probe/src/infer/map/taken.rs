@@ -1,6 +1,8 @@
 //! What the map takes of host memory.
 
-use super::{MAP_SHARE, MAP_SHARE_MAX, MapArm, SAME, grants, told_unit, unit_of, with_slack};
+use super::{
+    COMPRESSED, MAP_SHARE, MAP_SHARE_MAX, MapArm, SAME, grants, told_unit, unit_of, with_slack,
+};
 use crate::findings::{Findings, Held};
 use crate::infer::{Verdict, size_text};
 use crate::stats::Estimate;
@@ -25,6 +27,7 @@ pub(super) fn hmb_size(
     let Held::UpTo(reach) = on.reach_bytes else {
         let entry = grants::bytes_per_entry(findings, granted).and_then(|(entry, _)| entry);
         let Some(entry) = entry.filter(|_| matches!(about.hmb, HmbSwitch::Sizes { .. })) else {
+            verdict.evidence += COMPRESSED;
             return verdict.between(at_most(granted, whole));
         };
         findings.quantity("map_bytes_per_entry", "bytes", entry);
@@ -113,7 +116,12 @@ pub(super) fn by_one_amount(
 ) -> Verdict {
     // What the drive's own memory holds may come on top.
     let least = MAP_SHARE * (with_slack(reach).low - by_itself.min(reach.low / 2.0));
+    // What entries take at most for what is reached.
+    let most = MAP_SHARE_MAX * with_slack(reach).high;
+    let is_beyond = most < 0.97 * granted && least <= TOO_MUCH * granted;
     verdict.evidence += &match entry_by_one_amount(granted, reach, by_itself) {
+        // A number that no entry takes is none.
+        Ok(_) if is_beyond => String::new(),
         Ok(entry) => {
             findings.quantity("map_bytes_per_entry", "bytes", entry);
             format!(
@@ -125,9 +133,16 @@ pub(super) fn by_one_amount(
         }
         Err(why) => format!("; bytes an entry do not show: {why}"),
     };
-    let most = granted.min(MAP_SHARE_MAX * with_slack(reach).high);
-    if most < 0.97 * granted && least <= TOO_MUCH * granted {
-        verdict.evidence += "; that is more than the 8 B that entries are known to take, so that not all of it serves the map";
+    if is_beyond {
+        verdict.evidence += &format!(
+            "; {} are more than the {} that entries of 8 B take, the most that is known, for what is reached, so that not all of it \
+             serves the map",
+            size_text(granted),
+            size_text(most)
+        );
+    }
+    verdict.evidence += COMPRESSED;
+    if is_beyond {
         return verdict.between(Estimate::new(most, least, most));
     }
     verdict.between(at_most(granted, least))

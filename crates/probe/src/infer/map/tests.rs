@@ -131,3 +131,71 @@ fn two_amounts_tell_an_entry_only_in_proportion() {
     let entry = found.and_then(|(entry, _)| entry).expect("an entry");
     assert!((entry.estimate - 4.0).abs() < 0.01, "{entry:?}");
 }
+
+/// Five units in host memory that give way at random: "71.73 bytes (4.00 to 71.73)", beside evidence that entries take 8 B at most.
+#[test]
+fn more_than_entries_are_known_to_take_is_no_number_of_bytes_an_entry() {
+    let told = |reach: f64, granted: f64| {
+        let mut findings = Findings::default();
+        let verdict = Verdict::new(Tier::Hmb, rules::FARTHER, "");
+        let reach = Estimate::new(reach, reach, reach);
+        by_one_amount(&mut findings, granted, (reach, 0.0), verdict);
+        let entry = findings.quantities.get("map_bytes_per_entry");
+        entry.map(|entry| entry.value.estimate)
+    };
+    assert_eq!(told(171.0 * MIB, 3.0 * MIB), None);
+    // The null: 6 B an entry.
+    let six = told(8.0 * GIB, 12.0 * MIB).expect("a number");
+    assert!((six - 6.0).abs() < 0.1, "{six}");
+}
+
+/// "bytes an entry do not show ...; that is more than the 8 B": nothing was named that could be more.
+#[test]
+fn what_is_more_than_entries_take_is_named() {
+    for by_itself in [0.0, 160.0 * MIB] {
+        let verdict = Verdict::new(Tier::Hmb, rules::FARTHER, "");
+        let reach = Estimate::new(171.0 * MIB, 171.0 * MIB, 171.0 * MIB);
+        let findings = &mut Findings::default();
+        let verdict = by_one_amount(findings, 3.0 * MIB, (reach, by_itself), verdict);
+        let said = "; 3 MiB are more than";
+        assert!(verdict.evidence.contains(said), "{}", verdict.evidence);
+    }
+}
+
+const COMPRESSED: &str = "compressed takes less";
+
+/// A map that is compressed (`role.map.encoding = "learned"`) takes less than the 4 to 8 B an entry from which ranges are told, and
+/// they were told without a word of that.
+#[test]
+fn that_a_compressed_map_takes_less_than_its_range_is_said() {
+    let reach = Estimate::new(4.0 * GIB, 4.0 * GIB, 4.0 * GIB);
+    let arm = MapArm {
+        levels: None,
+        near_ns: 60_000.0,
+        near_mean_ns: 60_000.0,
+        missed: Estimate::new(0.0, 0.0, 0.0),
+        units: Held::UpTo(Estimate::new(64.0, 64.0, 64.0)),
+        unit_is_told: true,
+        reach_bytes: Held::UpTo(reach),
+        hit_ns: 60_000.0,
+        slow_again_ns: None,
+    };
+    let edges = [rules::EDGE, rules::EDGE_OF_KIND];
+    let of_all = flat(rules::FLAT, String::new(), &[&arm], 512.0 * GIB);
+    for verdict in [
+        map_on_drive(&arm, 512.0 * GIB, edges),
+        of_all,
+        on_off(4.0 * GIB, 64.0 * MIB),
+    ] {
+        assert!(verdict.size_is_range, "{verdict:?}");
+        assert!(
+            verdict.evidence.contains(COMPRESSED),
+            "{}",
+            verdict.evidence
+        );
+    }
+    // The null: what an entry takes was measured, by several amounts.
+    let reaches = [(32, 32.0), (16, 16.0)];
+    let found = bytes_per_entry(&mut with_amounts(&reaches), 32.0 * MIB);
+    assert!(!found.expect("an entry").1.contains(COMPRESSED));
+}
