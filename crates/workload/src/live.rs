@@ -379,6 +379,9 @@ impl<R: BufRead> Reader<R> {
         match self.record() {
             Ok(recorded) => {
                 self.is_over = recorded.event == Event::End;
+                if self.is_over {
+                    self.nothing_follows()?;
+                }
                 Ok(Some(recorded))
             }
             Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -386,6 +389,15 @@ impl<R: BufRead> Reader<R> {
                 Ok(None)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// What comes after the end is of another recording, or the end is a byte that was damaged into one.
+    fn nothing_follows(&mut self) -> Result<(), ReadError> {
+        match self.from.read_exact(&mut [0]) {
+            Ok(()) => Err(self.malformed("more follows after its end")),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            Err(error) => Err(ReadError::Io(error)),
         }
     }
 

@@ -106,6 +106,23 @@ fn what_is_written_is_read_and_cuts_are_seen() {
     }
 }
 
+/// What followed the end was left out in silence: a second recording behind the first, or what was damaged into an end.
+#[test]
+fn what_follows_the_end_of_a_recording_is_refused() {
+    let events = drawn(1);
+    let whole = written(&events);
+    for more in [&[0][..], &whole] {
+        let bytes = [&whole[..], more].concat();
+        let mut reader = Reader::new(&bytes[..]).unwrap();
+        for event in &events[..events.len() - 1] {
+            assert_eq!(reader.next_event().unwrap(), Some(*event));
+        }
+        let error = reader.next_event().unwrap_err().to_string();
+        assert!(error.contains("after its end"), "{error}");
+        assert!(error.contains(&whole.len().to_string()), "{error}");
+    }
+}
+
 /// Version 1 has no word for reads that do not go to the host, and else the same form.
 #[test]
 fn recordings_of_before_are_read() {
