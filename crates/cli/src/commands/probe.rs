@@ -7,7 +7,7 @@ use super::Streams;
 use crate::args::{PlainFormat, ProbeArgs};
 use crate::error::Error;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, OutputFile};
 use crate::progress::{Meter, about};
 use crate::terminal;
 use lodger_probe::{
@@ -33,17 +33,11 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     };
     let options = options(args, name)?;
     open::keep(name);
-    // Before the work, which may take long: what cannot be written is said at once.
-    let places = [args.output.file.as_deref(), args.report.as_deref()];
-    for place in places {
-        output::begin(place)?;
-    }
-    let drive = args
-        .emit_drive
-        .as_deref()
-        .map(|path| output::begin(Some(path)));
-    let drive = drive.transpose()?;
+    let drive = begin_files(args)?;
     let opened = open(name, args)?;
+    if matches!(opened, Opened::Simulated(_)) {
+        say_what_is_not_taken(args, &opened.describe().hmb, streams);
+    }
     let mut about = opened.describe().clone();
     // Before the user consents, what it costs.
     if about.no_write.as_deref() == Some(NEEDS_CONSENT) && options.may_write {
@@ -85,9 +79,19 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
         let text = crate::probe_target::drive_file(&outcome)
             .map_err(|reason| Error::failed(format!("no drive file can be made: {reason}")))?;
         Files::default().parse_drive(&text, "the probed drive", &[])?;
-        output::finish(drive, streams.stdout, &text)?;
+        output::finish(Some(drive), streams.stdout, &text)?;
     }
     Ok(status(&outcome))
+}
+
+/// Begins all files, before the work, which may take long: what cannot be written is said at once. All of them at a time, for of two
+/// of one name the one would take the place of the other. Page and report are begun anew whenever they are written.
+fn begin_files(args: &ProbeArgs) -> Result<Option<OutputFile>, Error> {
+    let report = output::begin(args.output.file.as_deref())?;
+    let page = output::begin(args.report.as_deref())?;
+    let drive = output::begin(args.emit_drive.as_deref())?;
+    drop((report, page));
+    Ok(drive)
 }
 
 /// The report in the form that was asked for.
@@ -148,6 +152,16 @@ fn what_comes(drive: &Description, options: &Options) -> String {
         text += &format!("\n  {:<20}{line}", e.experiment);
     }
     text
+}
+
+/// That a simulated drive which asks for no host memory may have some (`--hmb-offer` is refused there).
+fn say_what_is_not_taken(args: &ProbeArgs, hmb: &HmbSwitch, streams: &mut Streams<'_>) {
+    let is_taken = !matches!(hmb, HmbSwitch::NotUsed | HmbSwitch::MapWithDriver);
+    let amount = args.hmb.hmb.as_deref();
+    let is_amount = amount.is_some_and(|text| !["off", "default"].contains(&text));
+    if is_amount && !is_taken {
+        streams.warning("`--hmb` does nothing: the drive asks for no host memory");
+    }
 }
 
 /// What cannot be done here: said before it starts.

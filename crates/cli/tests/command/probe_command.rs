@@ -108,6 +108,54 @@ fn what_is_probed_is_never_overwritten_by_the_report_of_it() {
     assert!(std::fs::read(&image).unwrap() == vec![7; 2 << 20]);
 }
 
+/// The page took the place of the report, or the drive file that of both, and the probe ended well.
+#[test]
+fn each_output_of_a_probe_has_a_file_of_its_own() {
+    let sandbox = Sandbox::new();
+    let probe = ["probe", "sim:tiny", "--experiment", "queue-depth"];
+    for places in [
+        ["--output", "x", "--report", "./x"],
+        ["--output", "x", "--emit-drive", "x"],
+        ["--report", "x", "--emit-drive", "x"],
+    ] {
+        let outcome = sandbox.run(&[&probe[..], &places].concat());
+        assert_eq!(outcome.code, Some(2), "{places:?}: {}", outcome.stderr);
+        let said = outcome.stderr;
+        assert!(said.contains("this command writes it already"), "{said}");
+        // Before anything is measured.
+        assert!(!said.contains("on a real drive"), "{said}");
+        assert_eq!(sandbox.files(), Vec::<String>::new(), "{places:?}");
+    }
+    // The null.
+    let apart = ["--output", "x", "--report", "y"];
+    sandbox.ok(&[&probe[..], &apart].concat());
+}
+
+/// It was taken without a word, as if the drive had been given it.
+#[test]
+fn that_a_drive_takes_no_host_memory_is_said_where_some_is_offered() {
+    let sandbox = Sandbox::new();
+    let said = |drive: &str, amount: &str| {
+        let args = [
+            "probe",
+            drive,
+            "--hmb",
+            amount,
+            "--experiment",
+            "flush",
+            "-q",
+        ];
+        sandbox.ok(&args).stderr
+    };
+    for drive in ["sim:ufs21-64", "sim:970-pro"] {
+        let warning = "warning: `--hmb` does nothing: the drive asks for no host memory";
+        assert_eq!(said(drive, "64MiB").trim_end(), warning);
+        // The nulls: nothing is given, and a drive that takes some.
+        assert_eq!(said(drive, "off"), "");
+    }
+    assert_eq!(said("sim:tiny", "256KiB"), "");
+}
+
 #[test]
 fn a_drive_file_from_a_probe_gives_the_same_findings() {
     let sandbox = Sandbox::new();

@@ -11,16 +11,19 @@ use std::path::Path;
 
 /// The comparison as text or JSON.
 pub(super) fn run(a: &Path, b: &Path, format: PlainFormat) -> Result<String, Error> {
-    let (a, b) = (read(a)?, read(b)?);
+    Ok(shown(&read(a)?, &read(b)?, format))
+}
+
+fn shown(a: &Value, b: &Value, format: PlainFormat) -> String {
     let differences = json!({
         "targets": [a["target"], b["target"]],
         "roles": compared(&a["roles"], &b["roles"], role),
         "quantities": compared(&a["quantities"], &b["quantities"], quantity),
     });
-    Ok(match format {
+    match format {
         PlainFormat::Json => format!("{differences:#}\n"),
         PlainFormat::Normal => text(&differences),
-    })
+    }
 }
 
 fn read(path: &Path) -> Result<Value, Error> {
@@ -49,6 +52,7 @@ const NUMBER_MAX: f64 = 1e18;
 fn impossible(report: &Value) -> Option<String> {
     let roles = report["roles"].as_object()?;
     let of_roles = roles.iter().find_map(|(name, role)| {
+        let name = harmless(name);
         let tier = &role["tier"];
         if !Tier::ALL.iter().any(|known| tier == known.name()) {
             let known = Tier::ALL.map(Tier::name).join(", ");
@@ -66,7 +70,7 @@ fn impossible(report: &Value) -> Option<String> {
     of_roles.or_else(|| {
         quantities.find_map(|(name, value)| {
             let is_bytes = value["unit"] == "bytes";
-            bounds(&format!("quantities.{name}"), value, is_bytes)
+            bounds(&format!("quantities.{}", harmless(name)), value, is_bytes)
         })
     })
 }
@@ -90,9 +94,31 @@ fn bounds(key: &str, value: &Value, is_bytes: bool) -> Option<String> {
     wrong.chain(crossed(key, value)).next()
 }
 
+/// That of an interval one part lies on the wrong side of another. Parts that are not there lie on no side.
 fn crossed(key: &str, value: &Value) -> Option<String> {
-    let (low, high) = (value["low"].as_f64()?, value["high"].as_f64()?);
-    (low > high).then(|| format!("`{key}.low` is {low}, above its `high`, {high}"))
+    let sides = [
+        ("low", "above", "high"),
+        ("estimate", "below", "low"),
+        ("estimate", "above", "high"),
+    ];
+    sides.into_iter().find_map(|(part, side, end)| {
+        let (of, limit) = (value[part].as_f64()?, value[end].as_f64()?);
+        let is_wrong = if side == "above" {
+            of > limit
+        } else {
+            of < limit
+        };
+        is_wrong.then(|| format!("`{key}.{part}` is {of}, {side} its `{end}`, {limit}"))
+    })
+}
+
+/// A name out of a report, which anyone may have written: what is no text is shown and not obeyed.
+fn harmless(name: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(shown).collect()
 }
 
 /// Every name of either, what both say of it, and whether that differs.
@@ -132,7 +158,7 @@ fn quantity(a: &Value, b: &Value) -> bool {
 
 fn text(differences: &Value) -> String {
     let targets = &differences["targets"];
-    let name = |i: usize| targets[i].as_str().unwrap_or("?").to_owned();
+    let name = |i: usize| harmless(targets[i].as_str().unwrap_or("?"));
     let mut out = format!("{:<28}{:<30}{}\n", "", name(0), name(1));
     // As the reports themselves have it.
     let amount = |number: f64, unit: &str| match unit {
@@ -154,10 +180,11 @@ fn text(differences: &Value) -> String {
             continue;
         };
         for (name, entry) in entries {
+            let name = harmless(name);
             let side = |side: &str| {
                 let value = &entry[side];
                 if kind == "quantities" {
-                    return shown(value, value["unit"].as_str().unwrap_or(""));
+                    return shown(value, &harmless(value["unit"].as_str().unwrap_or("")));
                 }
                 let tier = value["tier"].as_str().unwrap_or("-");
                 format!("{tier}, {}", shown(&value["size_bytes"], "B"))
@@ -202,5 +229,36 @@ mod tests {
                 assert!(found.contains(&part), "{found}");
             }
         }
+    }
+
+    /// An estimate beside its own interval was compared without a word.
+    #[test]
+    fn an_estimate_beside_its_own_interval_is_refused() {
+        for (estimate, end) in [(1.0, "below its `low`"), (9.0, "above its `high`")] {
+            let value = json!({"estimate": estimate, "low": 2.0, "high": 8.0});
+            let found = impossible(&report("size_bytes", &value)).expect(end);
+            assert!(found.contains("`roles.map.size_bytes.estimate`"), "{found}");
+            assert!(found.contains(end), "{found}");
+        }
+        let value = json!({"estimate": 2.0, "low": 2.0, "high": null});
+        assert_eq!(impossible(&report("size_bytes", &value)), None);
+    }
+
+    /// The target's name cleared the terminal.
+    #[test]
+    fn what_a_report_names_has_no_say_over_the_terminal() {
+        let bad = "\u{1b}[2J\u{9b}x\n";
+        let mut report = report("confidence", &json!(0.9));
+        report["target"] = json!(bad);
+        report["quantities"][bad] = json!({"estimate": 1.0, "low": 1.0, "high": 1.0, "unit": bad});
+        let lines = shown(&report, &report, PlainFormat::Normal);
+        assert!(
+            lines.chars().all(|c| c == '\n' || !c.is_control()),
+            "{lines:?}"
+        );
+        assert!(lines.contains("\\u{1b}[2J"), "{lines}");
+        report["roles"][bad] = json!({"tier": "x"});
+        let found = impossible(&report).expect("no tier");
+        assert!(!found.contains(char::is_control), "{found:?}");
     }
 }
