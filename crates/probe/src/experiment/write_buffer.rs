@@ -122,9 +122,11 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if findings.roles.write_buffer.arms.is_empty() {
         super::flush::run(bench, findings)?;
     }
-    if bench.can_switch_hmb() {
-        write_path::run(bench, findings)?;
-    }
+    let compared = if bench.can_switch_hmb() {
+        Some(write_path::run(bench, findings)?)
+    } else {
+        None
+    };
     for (name, state) in arms(bench) {
         let arm = findings.roles.write_buffer.arms.get_mut(name);
         // What waits for flash has no size.
@@ -138,7 +140,10 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         // The size rests on flushes that tell what has arrived in flash; the rates do not.
         arm.bytes = arm.bytes.filter(|_| arm.flush_reaches_flash());
     }
-    Ok(())
+    match compared {
+        Some(compared) => write_path::further(bench, findings, compared),
+        None => Ok(()),
+    }
 }
 
 type Found = (Option<Estimate>, f64, f64);

@@ -35,63 +35,99 @@ struct Looks {
     off_ns: Vec<f64>,
 }
 
+/// Writes of some sizes, compared in rounds.
+pub(super) struct Compared {
+    writes: Vec<u64>,
+    looks: Vec<Looks>,
+    rounds: usize,
+}
+
 /// Compares them.
-pub(super) fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
+pub(super) fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<Compared, Stop> {
     let most = u64::from(bench.description().transfer_bytes_max);
     let writes: Vec<u64> = WRITES.into_iter().filter(|bytes| *bytes <= most).collect();
-    let waits_ns = waits_ns(findings);
-    let mut looks = vec![Looks::default(); writes.len()];
-    let mut held = 0;
-    for round in 0..ROUNDS_MAX {
-        if round >= ROUNDS {
-            held = how_many_held(&writes, &looks, waits_ns);
-            if !is_open(&writes[..held], &looks) {
-                break;
-            }
-        }
-        let mut states = [HmbState::On, HmbState::Off];
-        // Neither state always comes second.
-        if round % 2 == 1 {
-            states.reverse();
-        }
-        let first = single_writes(bench, states[0], &writes)?;
-        let second = single_writes(bench, states[1], &writes)?;
-        let (on, off) = if round % 2 == 0 {
-            (first, second)
-        } else {
-            (second, first)
-        };
-        for (looks, (on, off)) in looks.iter_mut().zip(on.into_iter().zip(off)) {
-            looks.ratios.push(on / off);
-            looks.longer_ns.push(on.max(off));
-            looks.off_ns.push(off);
-        }
+    let mut compared = Compared {
+        looks: vec![Looks::default(); writes.len()],
+        writes,
+        rounds: 0,
+    };
+    while compared.rounds < ROUNDS {
+        compared.round(bench)?;
     }
-    for (bytes, looks) in writes.into_iter().zip(looks).take(held) {
-        let series = format!("write of {} KiB, on to off", bytes >> 10);
-        for (round, ratio) in looks.ratios.iter().enumerate() {
-            let point = (round as f64, *ratio);
-            bench.note(&series, "round", "ratio of latencies", point);
-        }
-        let interval = stats::median_interval(&looks.ratios);
-        let ratios = &mut findings.roles.write_buffer.write_path;
-        ratios.insert(bytes, interval);
+    compared.note(bench, findings, 0);
+    Ok(compared)
+}
+
+/// Further rounds, as long as the largest writes that tell something leave it open. Last of all, for what is written leaves its
+/// traces on what bursts find.
+pub(super) fn further(
+    bench: &mut Bench<'_>,
+    findings: &mut Findings,
+    mut compared: Compared,
+) -> Result<(), Stop> {
+    let before = compared.rounds;
+    while compared.rounds < ROUNDS_MAX && compared.is_open(findings) {
+        compared.round(bench)?;
+    }
+    if compared.rounds > before {
+        compared.note(bench, findings, before);
     }
     Ok(())
 }
 
-fn how_many_held(writes: &[u64], looks: &[Looks], waits_ns: f64) -> usize {
-    let latencies = looks.iter().map(|looks| stats::median(&looks.longer_ns));
-    held(writes, &latencies.collect::<Vec<f64>>(), waits_ns)
-}
+impl Compared {
+    fn round(&mut self, bench: &mut Bench<'_>) -> Result<(), Stop> {
+        let mut states = [HmbState::On, HmbState::Off];
+        // Neither state always comes second.
+        if self.rounds % 2 == 1 {
+            states.reverse();
+        }
+        let first = single_writes(bench, states[0], &self.writes)?;
+        let second = single_writes(bench, states[1], &self.writes)?;
+        let (on, off) = if self.rounds % 2 == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        for (looks, (on, off)) in self.looks.iter_mut().zip(on.into_iter().zip(off)) {
+            looks.ratios.push(on / off);
+            looks.longer_ns.push(on.max(off));
+            looks.off_ns.push(off);
+        }
+        self.rounds += 1;
+        Ok(())
+    }
 
-/// Whether the largest writes that tell something leave it open.
-fn is_open(writes: &[u64], looks: &[Looks]) -> bool {
-    let largest = writes.iter().zip(looks).next_back();
-    largest.is_some_and(|(bytes, looks)| {
-        let ratio = stats::median_interval(&looks.ratios);
-        path::is_open(&ratio, *bytes, stats::median(&looks.off_ns))
-    })
+    /// Those that do not wait for flash.
+    fn held(&self, findings: &Findings) -> impl Iterator<Item = (u64, &Looks)> + use<'_> {
+        let latencies = self.looks.iter();
+        let latencies: Vec<f64> = latencies
+            .map(|looks| stats::median(&looks.longer_ns))
+            .collect();
+        let count = held(&self.writes, &latencies, waits_ns(findings));
+        self.writes.iter().copied().zip(&self.looks).take(count)
+    }
+
+    fn is_open(&self, findings: &Findings) -> bool {
+        self.held(findings).last().is_some_and(|(bytes, looks)| {
+            let ratio = stats::median_interval(&looks.ratios);
+            path::is_open(&ratio, bytes, stats::median(&looks.off_ns))
+        })
+    }
+
+    /// Keeps what they tell, and of the rounds those from one on.
+    fn note(&self, bench: &mut Bench<'_>, findings: &mut Findings, from: usize) {
+        let mut told = Vec::new();
+        for (bytes, looks) in self.held(findings) {
+            let series = format!("write of {} KiB, on to off", bytes >> 10);
+            for (round, ratio) in looks.ratios.iter().enumerate().skip(from) {
+                let point = (round as f64, *ratio);
+                bench.note(&series, "round", "ratio of latencies", point);
+            }
+            told.push((bytes, stats::median_interval(&looks.ratios)));
+        }
+        findings.roles.write_buffer.write_path = told.into_iter().collect();
+    }
 }
 
 /// What a write that waits for flash takes longer at least, ns.
