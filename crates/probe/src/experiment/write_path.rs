@@ -79,12 +79,12 @@ impl Compared {
     fn round(&mut self, bench: &mut Bench<'_>) -> Result<(), Stop> {
         let mut states = [HmbState::On, HmbState::Off];
         // Neither state always comes second.
-        if self.rounds % 2 == 1 {
+        if !self.rounds.is_multiple_of(2) {
             states.reverse();
         }
         let first = single_writes(bench, states[0], &self.writes)?;
         let second = single_writes(bench, states[1], &self.writes)?;
-        let (on, off) = if self.rounds % 2 == 0 {
+        let (on, off) = if self.rounds.is_multiple_of(2) {
             (first, second)
         } else {
             (second, first)

@@ -389,19 +389,7 @@ fn map_switched(
         return Verdict::unclear(KINDS);
     }
     if is_flat(on) && is_flat(off) {
-        if !flash_seen(findings) {
-            return Verdict::undecided(NO_FLASH);
-        }
-        if let Some(why) = contest::by_nearness(on, off) {
-            return Verdict::undecided(why);
-        }
-        let text = flat_text(on, ", host memory on or off");
-        let verdict = flat(rules::FLAT_EITHER_WAY, text, &[on, off], capacity);
-        let other = contest::against_flat(findings, on);
-        return match other.or_else(|| contest::against_no_difference(findings)) {
-            Some(other) => verdict.contested(&other),
-            None => verdict,
-        };
+        return flat_either_way(findings, on, off, capacity);
     }
     let both = format!(
         "reads stay fast over {} with host memory on and over {} with it off{}",
@@ -447,6 +435,23 @@ fn map_switched(
         verdict = taken::hmb_size(findings, about, (on, off), verdict);
     }
     match contest::against_farther(findings, (on, off)).filter(|_| kind) {
+        Some(other) => verdict.contested(&other),
+        None => verdict,
+    }
+}
+
+/// No state shows a second level.
+fn flat_either_way(findings: &Findings, on: &MapArm, off: &MapArm, capacity: f64) -> Verdict {
+    if !flash_seen(findings) {
+        return Verdict::undecided(NO_FLASH);
+    }
+    if let Some(why) = contest::by_nearness(on, off) {
+        return Verdict::undecided(why);
+    }
+    let text = flat_text(on, ", host memory on or off");
+    let verdict = flat(rules::FLAT_EITHER_WAY, text, &[on, off], capacity);
+    let other = contest::against_flat(findings, on);
+    match other.or_else(|| contest::against_no_difference(findings)) {
         Some(other) => verdict.contested(&other),
         None => verdict,
     }

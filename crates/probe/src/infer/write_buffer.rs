@@ -432,6 +432,20 @@ fn held_by(on: &WriteBufferArm, off: &WriteBufferArm, size: Option<Estimate>) ->
     }
 }
 
+/// What the largest writes take with host memory on.
+fn ratio_text(findings: &Findings) -> String {
+    let ratio = findings.roles.write_buffer.write_path.last_key_value();
+    ratio.map_or(String::new(), |(bytes, ratio)| {
+        format!(
+            "a write of {} takes {:.2} times as long with host memory on as with it off ({:.2} to {:.2})",
+            size_text(*bytes as f64),
+            ratio.estimate,
+            ratio.low,
+            ratio.high
+        )
+    })
+}
+
 fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> Verdict {
     let both = |text: &str| {
         format!(
@@ -453,16 +467,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
         }
         (true, true) => {}
     }
-    let ratio = findings.roles.write_buffer.write_path.last_key_value();
-    let ratio = ratio.map_or(String::new(), |(bytes, ratio)| {
-        format!(
-            "a write of {} takes {:.2} times as long with host memory on as with it off ({:.2} to {:.2})",
-            size_text(*bytes as f64),
-            ratio.estimate,
-            ratio.low,
-            ratio.high
-        )
-    });
+    let ratio = ratio_text(findings);
     let overlap = overlap(on, off);
     let grows = on.bytes.is_some_and(|with| {
         off.bytes

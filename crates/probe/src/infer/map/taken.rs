@@ -166,10 +166,11 @@ fn entry_by_one_amount(granted: f64, reach: Estimate, by_itself: f64) -> Result<
             size_text(granted)
         ));
     }
+    let entry = most(reach.estimate).max(ENTRY_BYTES * reach.low / reach.estimate);
     Ok(Estimate::new(
-        most(reach.estimate).max(ENTRY_BYTES * reach.low / reach.estimate),
+        entry,
         most(reach.high).min(ENTRY_BYTES * reach.low / reach.estimate),
-        most(reach.low - by_itself),
+        most(reach.low - by_itself).max(entry),
     ))
 }
 
