@@ -67,7 +67,8 @@ pub struct FlashAge {
     /// As many as there were when the drive was new.
     pub spare_blocks_at_first: u32,
     /// Share of its spare blocks that the die with the least of them has left, per cent (NVMe's Available Spare); 100 where there
-    /// never were any. No other die's blocks stand in for its own, so that what all have together says nothing of the end.
+    /// never were any. No other die's blocks stand in for its own, so that what all have together says nothing of the end. A die
+    /// that had none from the start does not count: a new drive would warn.
     pub spare_percent: u8,
     /// Blocks that were bad when the drive was new.
     pub factory_bad_blocks: u32,
@@ -391,7 +392,6 @@ impl FlashOp {
     }
 }
 
-/// A number near a normal distribution, in 256ths of its standard deviation.
 /// Blocks of a die of so many that are bad from the start: near a Poisson distribution. A drive with more than its spares is not
 /// shipped; that these are enough in the mean is a rule of the drive file.
 fn factory_bad(spec: &AgeingSpec, (blocks, die): (u32, u32), seed: u64) -> u32 {
@@ -400,6 +400,7 @@ fn factory_bad(spec: &AgeingSpec, (blocks, die): (u32, u32), seed: u64) -> u32 {
     drawn.clamp(0, i64::from(spec.spare_blocks)) as u32
 }
 
+/// A number near a normal distribution, in 256ths of its standard deviation.
 fn deviate(seed: u64, of: u32) -> i64 {
     errors::deviation(mix(seed ^ mix(u64::from(of) ^ 0xBAD << 40)), 256)
 }

@@ -348,3 +348,16 @@ proptest! {
         run.adopt();
     }
 }
+
+/// What this found once, of a window in memory of the host.
+#[test]
+fn what_was_found_at_random_stays_mended() {
+    for seed in [0, 1_145_759_223_195_416_994] {
+        let mut run = Run::new(seed, Memory::Persistent);
+        for _ in 0..150 {
+            run.step();
+        }
+        run.cut();
+        run.adopt();
+    }
+}

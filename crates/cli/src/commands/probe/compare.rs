@@ -57,7 +57,8 @@ fn impossible(report: &Value) -> Option<String> {
         if !Tier::ALL.iter().any(|known| tier == known.name()) {
             let known = Tier::ALL.map(Tier::name).join(", ");
             return Some(format!(
-                "`roles.{name}.tier` is {tier}, which is none of {known}"
+                "`roles.{name}.tier` is {}, which is none of {known}",
+                harmless(&tier.to_string())
             ));
         }
         let sizes = ["size_bytes", "reach_bytes", "unit_bytes"].into_iter();
@@ -78,7 +79,8 @@ fn impossible(report: &Value) -> Option<String> {
 /// That a number is there and outside what is allowed, or that something else is.
 fn outside(key: &str, value: &Value, (least, most): (f64, f64)) -> Option<String> {
     let is_allowed = value.is_null() || value.as_f64().is_some_and(|n| (least..=most).contains(&n));
-    (!is_allowed).then(|| format!("`{key}` is {value}, not within {least:e} to {most:e}"))
+    let shown = harmless(&value.to_string());
+    (!is_allowed).then(|| format!("`{key}` is {shown}, not within {least:e} to {most:e}"))
 }
 
 /// What of an interval cannot be. That of what is near 0 may begin below it, and end there if it is a difference.
@@ -266,7 +268,7 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines.contains("\\u{1b}[2J"), "{lines}");
-        report["roles"][bad] = json!({"tier": "x"});
+        report["roles"][bad] = json!({"tier": bad});
         let found = impossible(&report).expect("no tier");
         assert!(!found.contains(char::is_control), "{found:?}");
     }
