@@ -221,7 +221,8 @@ impl MapRole {
             self.install(0, unit);
             return;
         }
-        self.tiers[from].cache.lend(unit);
+        self.tiers[from].cache.remove(unit);
+        self.tiers[from].cache.expect_back(unit);
         self.migrate(from, page, false);
         if let Some(compressed) = &mut self.tiers[from].compressed {
             compressed.let_go(unit);

@@ -10,7 +10,8 @@
 use super::enter;
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;
-use crate::infer::write_buffer::{WriteBufferArm, path};
+use crate::infer::write_buffer::WriteBufferArm;
+use crate::infer::write_buffer::path::WritePath;
 use crate::stats;
 use crate::target::{HmbState, Io};
 use std::time::Duration;
@@ -33,6 +34,15 @@ struct Looks {
     longer_ns: Vec<f64>,
     /// With it off, ns.
     off_ns: Vec<f64>,
+}
+
+impl Looks {
+    fn told(&self) -> WritePath {
+        WritePath {
+            ratio: stats::median_interval(&self.ratios),
+            off_ns: stats::median(&self.off_ns),
+        }
+    }
 }
 
 /// Writes of some sizes, compared in rounds.
@@ -109,10 +119,8 @@ impl Compared {
     }
 
     fn is_open(&self, findings: &Findings) -> bool {
-        self.held(findings).last().is_some_and(|(bytes, looks)| {
-            let ratio = stats::median_interval(&looks.ratios);
-            path::is_open(&ratio, bytes, stats::median(&looks.off_ns))
-        })
+        let largest = self.held(findings).last();
+        largest.is_some_and(|(bytes, looks)| looks.told().is_open(bytes))
     }
 
     /// Keeps what they tell, and of the rounds those from one on.
@@ -124,7 +132,7 @@ impl Compared {
                 let point = (round as f64, *ratio);
                 bench.note(&series, "round", "ratio of latencies", point);
             }
-            told.push((bytes, stats::median_interval(&looks.ratios)));
+            told.push((bytes, looks.told()));
         }
         findings.roles.write_buffer.write_path = told.into_iter().collect();
     }

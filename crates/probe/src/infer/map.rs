@@ -76,8 +76,8 @@ pub(crate) const ABOUT: About = About {
 pub struct Found {
     /// The map cache, by state of host memory (`on`, `off`, `as found`).
     pub arms: BTreeMap<&'static str, MapArm>,
-    /// Reach with host memory on and off, bytes, when both were looked at again.
-    pub again: Vec<(Held, Held)>,
+    /// Reach with host memory on and off, bytes, when both were looked at again; none where that look showed no edge.
+    pub again: Vec<(Option<Held>, Option<Held>)>,
     /// Reach for each amount of host memory given, bytes.
     pub reach_of_grant: Vec<(u64, Held)>,
     /// The drive uses the largest power of two of what it is given.

@@ -8,7 +8,7 @@ use crate::report::Figure;
 use crate::role::{self, About};
 use crate::stats::{self, Estimate};
 use crate::target::Description;
-use path::{Path, path, path_fit};
+use path::{Path, WritePath, path, path_fit};
 use std::collections::BTreeMap;
 
 /// What the prober knows of it.
@@ -67,8 +67,8 @@ pub(crate) const ABOUT: About = About {
 pub struct Found {
     /// The write buffer, by state of host memory (`on`, `off`, `as found`).
     pub arms: BTreeMap<&'static str, WriteBufferArm>,
-    /// Latency of a single write with host memory on, as a multiple of that with it off, by its bytes.
-    pub write_path: BTreeMap<u64, Estimate>,
+    /// Single writes with host memory on and off, by their bytes.
+    pub write_path: BTreeMap<u64, WritePath>,
 }
 
 impl role::Finds for Found {
@@ -434,8 +434,8 @@ fn held_by(on: &WriteBufferArm, off: &WriteBufferArm, size: Option<Estimate>) ->
 
 /// What the largest writes take with host memory on.
 fn ratio_text(findings: &Findings) -> String {
-    let ratio = findings.roles.write_buffer.write_path.last_key_value();
-    ratio.map_or(String::new(), |(bytes, ratio)| {
+    let largest = findings.roles.write_buffer.write_path.last_key_value();
+    largest.map_or(String::new(), |(bytes, WritePath { ratio, .. })| {
         format!(
             "a write of {} takes {:.2} times as long with host memory on as with it off ({:.2} to {:.2})",
             size_text(*bytes as f64),

@@ -19,7 +19,8 @@ pub type Sink = Box<dyn Write + Send>;
 /// Writes a recording.
 #[allow(missing_debug_implementations)]
 pub(super) struct Recorder {
-    writer: Writer<Sink>,
+    /// None once power was cut: what comes after is another drive's for who does it again, and who reads along is not to wait for it.
+    writer: Option<Writer<Sink>>,
     /// Numbers of the commands under way, by what the drive calls them.
     numbers: Vec<u64>,
     next: u64,
@@ -27,19 +28,18 @@ pub(super) struct Recorder {
     flushed_ps: u64,
     /// Something was written that has not been flushed.
     is_unflushed: bool,
-    /// Power was cut: what comes after is another drive's for who does it again.
-    is_over: bool,
     has_window_calls: bool,
     error: Option<io::Error>,
 }
 
 impl Recorder {
     fn put(&mut self, at_ps: u64, event: Event) {
-        if self.error.is_some() || self.is_over {
+        let writer = self.writer.as_mut().filter(|_| self.error.is_none());
+        let Some(writer) = writer else {
             return;
-        }
+        };
         self.last_ps = at_ps;
-        self.error = self.writer.put(&Recorded { at_ps, event }).err();
+        self.error = writer.put(&Recorded { at_ps, event }).err();
         self.is_unflushed = true;
         if at_ps >= self.flushed_ps + FLUSH_EVERY_PS {
             self.flushed_ps = at_ps;
@@ -49,7 +49,7 @@ impl Recorder {
 
     fn flush(&mut self) {
         if self.error.is_none() && std::mem::take(&mut self.is_unflushed) {
-            self.error = self.writer.flush().err();
+            self.error = self.writer.as_mut().and_then(|writer| writer.flush().err());
         }
     }
 
@@ -100,7 +100,8 @@ impl Recorder {
     pub(super) fn power_cut(&mut self, at_ps: u64) {
         self.put(at_ps, Event::Doubt(Doubt::PowerCut));
         self.put(at_ps, Event::End);
-        self.is_over = true;
+        self.flush();
+        self.writer = None;
     }
 
     /// A call of the byte window has entered.
@@ -138,14 +139,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             by: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let mut recorder = Recorder {
-            writer: Writer::new(sink, &head)?,
+            writer: Some(Writer::new(sink, &head)?),
             numbers: Vec::new(),
             next: 0,
             // Nothing was written yet: what is due at the start is worked off before.
             last_ps: u64::MAX,
             flushed_ps: 0,
             is_unflushed: true,
-            is_over: false,
             has_window_calls: false,
             error: None,
         };
@@ -182,9 +182,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             recorder.put(now_ps, Event::Doubt(Doubt::HostMemory));
         }
         recorder.put(now_ps, Event::End);
-        match recorder.error {
-            Some(error) => Err(error),
-            None => recorder.writer.flush(),
-        }
+        recorder.flush();
+        recorder.error.map_or(Ok(()), Err)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Frame {
     /// Uses that the policy remembers.
     pub(super) uses: u8,
     pub(super) pinned: bool,
-    /// The list that its key had left before it came back, if the policy remembers.
+    /// The list that its key had left before it came back, if the policy remembers; `Main` of one that a nearer memory gave back.
     pub(super) left: Option<ListId>,
 }
 

@@ -117,8 +117,8 @@ pub struct Cache<I> {
     index: I,
     frames: Frames,
     policy: AnyPolicy,
-    /// Keys that were lent, a bit each as far as there are any.
-    lent: Vec<u64>,
+    /// Keys that a nearer memory has and gives back, a bit each as far as there are any.
+    expected: Vec<u64>,
 }
 
 impl<I: Index> Cache<I> {
@@ -129,7 +129,7 @@ impl<I: Index> Cache<I> {
             index,
             frames: Frames::new(capacity),
             policy: AnyPolicy::new(replacement, capacity, seed),
-            lent: Vec::new(),
+            expected: Vec::new(),
         }
     }
 
@@ -249,25 +249,24 @@ impl<I: Index> Cache<I> {
         self.frames.set_free(at);
     }
 
-    /// Lets a key go that was used, to a nearer memory that gives it back one day. It is then what was used again, and not new: policies
-    /// that tell these apart would take all that comes from there for something that was never used here.
-    pub fn lend(&mut self, key: u32) {
-        self.remove(key);
+    /// A nearer memory has taken a key because it was used, and gives it back one day. It is then what was used again, and not new:
+    /// policies that tell these apart would take all that comes from there for something that was never used.
+    pub fn expect_back(&mut self, key: u32) {
         let word = key as usize / 64;
-        if word >= self.lent.len() {
-            self.lent.resize(word + 1, 0);
+        if word >= self.expected.len() {
+            self.expected.resize(word + 1, 0);
         }
-        self.lent[word] |= 1 << (key % 64);
+        self.expected[word] |= 1 << (key % 64);
     }
 
     fn is_given_back(&mut self, key: u32) -> bool {
-        let Some(word) = self.lent.get_mut(key as usize / 64) else {
+        let Some(word) = self.expected.get_mut(key as usize / 64) else {
             return false;
         };
         let bit = 1 << (key % 64);
-        let was_lent = *word & bit != 0;
+        let was_expected = *word & bit != 0;
         *word &= !bit;
-        was_lent
+        was_expected
     }
 
     /// Every key held.

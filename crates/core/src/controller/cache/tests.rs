@@ -115,13 +115,13 @@ fn a_pinned_key_neither_hits_nor_gives_way() {
 /// used once.
 #[test]
 fn what_is_given_back_is_not_new() {
-    let kept = |policy, lends: bool| {
+    let kept = |policy, is_expected: bool| {
         let mut cache = Cache::new(Direct::new(10_000), 100, policy, 1);
         (0..50).for_each(|key| _ = ask(&mut cache, key));
         for key in 0..50 {
-            match lends {
-                true => cache.lend(key),
-                false => cache.remove(key),
+            cache.remove(key);
+            if is_expected {
+                cache.expect_back(key);
             }
             cache.insert(key, false);
         }

@@ -44,11 +44,11 @@ pub(super) fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), 
             Ok::<Option<Held>, Stop>(arm.levels.map(|_| arm.reach_bytes))
         };
         let (off, on) = (reach(HmbState::Off, "off")?, reach(HmbState::On, "on")?);
-        let (Some(on), Some(off)) = (on, off) else {
-            return Ok(());
-        };
         findings.roles.map.again.push((on, off));
-        if on.amount() < SAME * off.amount() {
+        let is_farther = on
+            .zip(off)
+            .is_some_and(|(on, off)| on.amount() >= SAME * off.amount());
+        if !is_farther {
             return Ok(());
         }
     }

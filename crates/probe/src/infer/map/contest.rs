@@ -263,22 +263,19 @@ pub(super) fn by_nearness(on: &MapArm, off: &MapArm) -> Option<String> {
 
 /// What further looks at the same states say of "farther with host memory": that it was so each time, or why it may be chance.
 pub(super) fn by_looks(
-    again: &[(Held, Held)],
+    again: &[(Option<Held>, Option<Held>)],
     on: &MapArm,
     off: &MapArm,
 ) -> Result<String, String> {
     if again.is_empty() {
         return Ok(String::new());
     }
-    let all = |first: Held, more: fn(&(Held, Held)) -> Held| {
-        let mut all = vec![first];
-        all.extend(again.iter().map(more));
-        all
+    let both = again.iter().map(|(on, off)| on.zip(*off));
+    let Some(both) = both.collect::<Option<Vec<_>>>() else {
+        return Err("a further look at both shows no edge".to_owned());
     };
-    let (with, without) = (
-        all(on.reach_bytes, |look| look.0),
-        all(off.reach_bytes, |look| look.1),
-    );
+    let first = (on.reach_bytes, off.reach_bytes);
+    let (with, without): (Vec<Held>, Vec<Held>) = std::iter::once(first).chain(both).unzip();
     let least = with.iter().map(Held::most).fold(f64::INFINITY, f64::min);
     let most = without.iter().map(Held::most).fold(0.0, f64::max);
     let text = |all: &[Held]| {

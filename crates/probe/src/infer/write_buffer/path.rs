@@ -9,12 +9,46 @@ use statrs::distribution::{ContinuousCDF, Normal};
 const THROUGH: f64 = 1.1;
 /// Within this, they take no notice of it, if that they do may be chance.
 const PAST: f64 = 1.07;
-/// Intervals that must lie beside 1 for that to be no chance, as a multiple of their own width to that side: three standard errors.
+/// How far a ratio must lie above 1 for that to be no chance, as a multiple of its interval's width to that side: three standard errors.
 const SURELY: f64 = 1.5;
 /// The fastest link of a drive, PCIe 5.0 x4 with 128 B to a packet, bytes/s: what crosses it once more takes so long at least.
 const LINK_MAX: f64 = 15.0e9;
 /// Data moves on as it comes, in pieces of so many bytes at most: a second way takes longer by the last of them.
 const PIECE_BYTES: u64 = 32 << 10;
+
+/// What single writes of one size take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WritePath {
+    /// With host memory on, as a multiple of that with it off.
+    pub ratio: Estimate,
+    /// With it off, ns.
+    pub off_ns: f64,
+}
+
+impl WritePath {
+    /// What a second way over the fastest link makes of the ratio, at least.
+    fn again(&self, bytes: u64) -> f64 {
+        let again_ns = bytes.min(PIECE_BYTES) as f64 / LINK_MAX * 1e9;
+        1.0 + again_ns / self.off_ns.max(1.0)
+    }
+
+    /// Host memory is in their way.
+    fn is_through(&self) -> bool {
+        self.ratio.low > THROUGH || self.ratio.high < 1.0 / THROUGH
+    }
+
+    /// They take longer for another reason than chance, by as much as a second way over a fast link may take, and by no more.
+    fn is_slightly_longer(&self, bytes: u64) -> bool {
+        let ratio = &self.ratio;
+        let is_no_chance = ratio.estimate - SURELY * (ratio.estimate - ratio.low) > 1.0;
+        is_no_chance && ratio.high > self.again(bytes) && ratio.high < THROUGH
+    }
+
+    /// Whether more looks would tell more: writes of so many bytes may go through host memory, as fast links are, and do not surely.
+    pub(crate) fn is_open(&self, bytes: u64) -> bool {
+        !self.is_through() && self.ratio.high > self.again(bytes)
+    }
+}
 
 /// How sure it is that a ratio lies above a bound, its interval taken for that of a normal distribution.
 fn above(ratio: &Estimate, bound: f64) -> f64 {
@@ -34,14 +68,15 @@ fn below(ratio: &Estimate, bound: f64) -> f64 {
 pub(super) enum Path {
     Through,
     Past,
-    /// They take another time, yet one that a second way over the slowest of links would exceed by far.
+    /// They take longer by a few per cent: as much as a second way over a fast link may take.
     Slightly,
     Unclear,
 }
 
 /// How far the ratios bear that out.
 pub(super) fn path_fit(findings: &Findings, path: Path) -> f64 {
-    let mut ratios = findings.roles.write_buffer.write_path.values();
+    let writes = findings.roles.write_buffer.write_path.values();
+    let mut ratios = writes.map(|writes| &writes.ratio);
     match path {
         Path::Through => ratios.next_back().map_or(1.0, |ratio| {
             above(ratio, THROUGH).max(below(ratio, 1.0 / THROUGH))
@@ -54,26 +89,41 @@ pub(super) fn path_fit(findings: &Findings, path: Path) -> f64 {
 }
 
 pub(super) fn path(findings: &Findings) -> Path {
-    let beyond = |ratio: &Estimate| ratio.low > THROUGH || ratio.high < 1.0 / THROUGH;
-    let within = |ratio: &Estimate| ratio.high < PAST && ratio.low > 1.0 / PAST;
+    let sizes = &findings.roles.write_buffer.write_path;
+    let within = |writes: &WritePath| writes.ratio.high < PAST && writes.ratio.low > 1.0 / PAST;
     // A single page is short beside what else a command takes: larger writes must agree.
-    match findings.roles.write_buffer.write_path.last_key_value() {
-        Some((_, ratio)) if beyond(ratio) => Path::Through,
-        Some((_, ratio)) if is_no_chance(ratio) => Path::Slightly,
-        Some(_) if findings.roles.write_buffer.write_path.values().all(within) => Path::Past,
+    match sizes.last_key_value() {
+        Some((_, writes)) if writes.is_through() => Path::Through,
+        Some((bytes, writes)) if writes.is_slightly_longer(*bytes) => Path::Slightly,
+        Some(_) if sizes.values().all(within) => Path::Past,
         _ => Path::Unclear,
     }
 }
 
-/// Whether a ratio lies beside 1 for another reason than chance.
-fn is_no_chance(ratio: &Estimate) -> bool {
-    let slower = ratio.estimate - SURELY * (ratio.estimate - ratio.low) > 1.0;
-    slower || ratio.estimate + SURELY * (ratio.high - ratio.estimate) < 1.0
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Whether more looks would tell more: writes of so many bytes may go through host memory, as fast links are, and do not surely.
-pub(crate) fn is_open(ratio: &Estimate, bytes: u64, without_ns: f64) -> bool {
-    let again_ns = bytes.min(PIECE_BYTES) as f64 / LINK_MAX * 1e9;
-    let is_through = ratio.low > THROUGH || ratio.high < 1.0 / THROUGH;
-    !is_through && ratio.high > 1.0 + again_ns / without_ns.max(1.0)
+    /// Writes of 128 KiB in 42 us, of which a second way over the fastest link takes 2.2: 1.05 times as long.
+    fn of(estimate: f64, low: f64, high: f64) -> Path {
+        let mut findings = Findings::default();
+        let writes = WritePath {
+            ratio: Estimate::new(estimate, low, high),
+            off_ns: 42_000.0,
+        };
+        let sizes = &mut findings.roles.write_buffer.write_path;
+        sizes.insert(128 << 10, writes);
+        path(&findings)
+    }
+
+    #[test]
+    fn what_a_second_way_over_a_fast_link_takes_is_neither_past_nor_through() {
+        assert_eq!(of(1.05, 1.04, 1.06), Path::Slightly);
+        // Less than that, however surely it is more than nothing, and writes that take less.
+        assert_eq!(of(1.005, 1.003, 1.011), Path::Past);
+        assert_eq!(of(0.995, 0.993, 0.997), Path::Past);
+        // More, yet not surely as much as host memory that is reached entry by entry: another run may tell.
+        assert_eq!(of(1.12, 1.09, 1.15), Path::Unclear);
+        assert_eq!(of(1.4, 1.3, 1.5), Path::Through);
+    }
 }

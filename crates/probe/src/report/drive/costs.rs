@@ -191,14 +191,14 @@ fn chunk(outcome: &Outcome) -> Option<f64> {
 /// Rate of the host's engine, where data of a buffer in host memory does not cross the link a second
 /// time: single large writes then take about as long as without it.
 fn moved_by_host(outcome: &Outcome, in_host: bool) -> Option<f64> {
-    let (_, ratio) = outcome
+    let (_, writes) = outcome
         .findings
         .roles
         .write_buffer
         .write_path
         .last_key_value()?;
     let rate = fastest(outcome, "on");
-    (in_host && ratio.high < 1.3 && rate > 1e8).then_some(rate)
+    (in_host && writes.ratio.high < 1.3 && rate > 1e8).then_some(rate)
 }
 
 /// What the reads tell, us.

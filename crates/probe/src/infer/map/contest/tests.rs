@@ -1,5 +1,6 @@
 //! What contests a verdict on the map, each by the drive that showed it.
 
+use super::by_looks;
 use crate::experiment::levels::Levels;
 use crate::findings::{Findings, Held};
 use crate::infer::map::Found;
@@ -318,4 +319,30 @@ fn a_contested_verdict_is_shown_as_such_and_has_no_size() {
     assert_eq!((contested.size_bytes, contested.rule), (None, None));
     // Another run may settle it.
     assert!(contested.is_passing);
+}
+
+/// A further look that showed no edge was left out, and the first one stood as if nobody had looked again.
+#[test]
+fn farther_with_host_memory_must_hold_each_time_that_both_are_looked_at() {
+    let of = |mib: f64| {
+        let bytes = mib * 1024.0 * 1024.0;
+        Held::UpTo(Estimate::new(bytes, bytes, bytes))
+    };
+    let arm = |mib: f64| MapArm {
+        reach_bytes: of(mib),
+        ..FLAT
+    };
+    let (on, off) = (arm(200.0), arm(100.0));
+    let looks = |again: &[(Option<Held>, Option<Held>)]| by_looks(again, &on, &off);
+    assert_eq!(looks(&[]), Ok(String::new()));
+    let alike = (Some(of(205.0)), Some(of(98.0)));
+    let text = looks(&[alike, alike]).expect("it reaches farther each time");
+    assert!(text.contains("of 3 looks at each"), "{text}");
+    for other in [
+        (Some(of(100.0)), Some(of(200.0))),
+        (None, Some(of(98.0))),
+        (Some(of(205.0)), None),
+    ] {
+        assert!(looks(&[alike, other]).is_err(), "{other:?}");
+    }
 }
