@@ -26,10 +26,11 @@ pub struct WritePath {
 }
 
 impl WritePath {
-    /// What a second way over the fastest link makes of the ratio, at least.
-    fn again(&self, bytes: u64) -> f64 {
+    /// Whether the ratio may be that of a second way over the fastest link: its interval does not end nearer to 1 than to what such
+    /// a way makes of it. (That is no strict least: where it is 1.05 by this reckoning, 1.04 to 1.05 was measured.)
+    fn may_be_twice(&self, bytes: u64) -> bool {
         let again_ns = bytes.min(PIECE_BYTES) as f64 / LINK_MAX * 1e9;
-        1.0 + again_ns / self.off_ns.max(1.0)
+        self.ratio.high > 1.0 + again_ns / self.off_ns.max(1.0) / 2.0
     }
 
     /// Host memory is in their way.
@@ -41,12 +42,12 @@ impl WritePath {
     fn is_slightly_longer(&self, bytes: u64) -> bool {
         let ratio = &self.ratio;
         let is_no_chance = ratio.estimate - SURELY * (ratio.estimate - ratio.low) > 1.0;
-        is_no_chance && ratio.high > self.again(bytes) && ratio.high < THROUGH
+        is_no_chance && self.may_be_twice(bytes) && ratio.high < THROUGH
     }
 
     /// Whether more looks would tell more: writes of so many bytes may go through host memory, as fast links are, and do not surely.
     pub(crate) fn is_open(&self, bytes: u64) -> bool {
-        !self.is_through() && self.ratio.high > self.again(bytes)
+        !self.is_through() && self.may_be_twice(bytes)
     }
 }
 
@@ -119,6 +120,8 @@ mod tests {
     #[test]
     fn what_a_second_way_over_a_fast_link_takes_is_neither_past_nor_through() {
         assert_eq!(of(1.05, 1.04, 1.06), Path::Slightly);
+        // A way that took a little less than was reckoned: seed 0 of an rc100-480, "device", 0.997.
+        assert_eq!(of(1.044, 1.04, 1.05), Path::Slightly);
         // Less than that, however surely it is more than nothing, and writes that take less.
         assert_eq!(of(1.005, 1.003, 1.011), Path::Past);
         assert_eq!(of(0.995, 0.993, 0.997), Path::Past);
