@@ -69,7 +69,7 @@ pub use fio_logs::FioLogs;
 pub use hmb::{HmbChoice, HmbResult};
 pub use latency_log::LatencyLog;
 pub use logging::{LoggingChoice, LoggingResult, Target};
-pub use runner::{DriveState, Observer, Progress, Ramp, RunResult, Worn, run, run_traced};
+pub use runner::{Busy, DriveState, Observer, Progress, Ramp, RunResult, Worn, run, run_traced};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 pub use steady::SteadyResult;

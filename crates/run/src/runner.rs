@@ -35,6 +35,7 @@ pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
+pub use summary::Busy;
 use summary::expected_ps;
 pub(crate) use summary::{busy_ps, hmb_used_bytes, refused, share_into_room, utilisation};
 
@@ -60,8 +61,8 @@ pub struct RunResult {
     pub worn: [Worn; 2],
     /// Memories of the map role, in the order of `counters.map.hits`.
     pub map_tiers: Vec<Tier>,
-    /// Share of the time that counts that each kind of resource was busy, mean of its instances.
-    pub utilisation: Vec<(&'static str, f64)>,
+    /// Share of the time that counts that each kind of resource was busy.
+    pub utilisation: Vec<Busy>,
     /// Simulated time from the start of the run to its end, picoseconds.
     pub simulated_ps: u64,
     /// Part of it that counts: without the time in which every job that ran was in its ramp.

@@ -141,12 +141,9 @@ fn the_write_amplification_is_that_of_two_runs_difference() {
     let found = days(&ramped);
     assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
     let share = |result: &RunResult| {
-        let (_, share) = result
-            .utilisation
-            .iter()
-            .find(|(name, _)| *name == "die")
-            .expect("dies");
-        *share
+        let kinds = &result.utilisation;
+        let dies = kinds.iter().find(|busy| busy.kind == "die");
+        dies.expect("dies").mean
     };
     let expected = (3.0 * share(&whole) - 2.0 * share(&ramp)).min(1.0);
     assert!(

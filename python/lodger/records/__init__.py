@@ -22,6 +22,7 @@ from .breakdown import Breakdown, Parts, PartsNear, TimeOf
 from .drive import (
     AgeingStats,
     BufferStats,
+    Busiest,
     ByCause,
     CacheStats,
     Counters,
@@ -66,6 +67,7 @@ __all__ = [
     "BreakEven",
     "Breakdown",
     "BufferStats",
+    "Busiest",
     "ByCause",
     "CacheStats",
     "CommitPair",

@@ -260,6 +260,15 @@ class LinkStats(LinkTraffic):
     """Share of the time that the busier direction was in use, 0 to 1."""
 
 
+class Busiest(Record):
+    """The busiest resource of a kind: ``die`` 5 of four channels stands on channel 1."""
+
+    __slots__ = ()
+    index: int
+    utilisation: float
+    """Share of the time that it was busy, 0 to 1."""
+
+
 class Erases(Record):
     """Erases of a superblock since the run began."""
 
@@ -372,7 +381,9 @@ class Inside(Record):
     hmb: HmbStats
     link: LinkStats
     utilisation: Mapping[str, float]
-    """Share of the time that each kind of resource was busy, 0 to 1."""
+    """Share of the time that each kind of resource was busy, 0 to 1, mean of its kind."""
+    busiest: Mapping[str, Busiest]
+    """Of kinds of which there are several, the one that was busiest."""
     breakdown: Breakdown | None
     """Where the time of requests went; ``None`` without ``breakdown=True``."""
 

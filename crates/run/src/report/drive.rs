@@ -1,6 +1,7 @@
 //! What happened inside the drive: the object `lodger` of the JSON, and the end of the text.
 
 use super::Report;
+use super::busy;
 use super::number::{count_of, grouped};
 use super::together::Together;
 use crate::hmb::HmbChoice;
@@ -74,21 +75,13 @@ pub(crate) fn map_hits_in(result: &RunResult, memory: Tier) -> Option<u64> {
     found.map(|(_, hits)| *hits)
 }
 
-/// Share of the simulated time of one kind of resource.
-pub(crate) fn utilisation(result: &RunResult, name: &str) -> f64 {
-    let found = result.utilisation.iter().find(|(kind, _)| *kind == name);
-    found.map_or(0.0, |(_, share)| *share)
-}
-
 /// The object `lodger`.
 pub(crate) fn json(report: Report<'_>) -> Value {
     let Report { config, result } = report;
     let counters = &result.counters;
-    let link = utilisation(result, "link_to_host").max(utilisation(result, "link_from_host"));
-    let shares = result.utilisation.iter();
-    let shares: Map<_, _> = shares
-        .map(|(name, share)| ((*name).to_owned(), json!(share)))
-        .collect();
+    let link =
+        busy::utilisation(result, "link_to_host").max(busy::utilisation(result, "link_from_host"));
+    let (means, busiest) = busy::json(result);
     let mut json = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "seed": config.seed,
@@ -125,7 +118,8 @@ pub(crate) fn json(report: Report<'_>) -> Value {
             "written_bytes": counters.link_from_host_bytes,
             "utilisation": link,
         },
-        "utilisation": shares,
+        "busiest": busiest,
+        "utilisation": means,
     });
     if result.measured_ps < result.simulated_ps {
         json["measured_s"] = json!(result.measured_ps as f64 / S as f64);
@@ -358,12 +352,7 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
             size::show(counters.unwritten_slots * SLOT_BYTES)
         )?;
     }
-    let shares: Vec<String> = result
-        .utilisation
-        .iter()
-        .map(|(name, share)| format!("{name}={:.1}%", 100.0 * share))
-        .collect();
-    writeln!(out, "  utilisation  : {}", shares.join(", "))?;
+    busy::write_text(out, result)?;
     write_simulated(out, result)
 }
 

@@ -1,6 +1,7 @@
 //! What a run found out, in fio's words and in Lodger's.
 
 mod ageing;
+mod busy;
 pub mod compare;
 mod drive;
 pub(crate) mod forms;

@@ -46,7 +46,7 @@ pub(super) struct Totals {
     pub(super) in_flight_ps: u64,
     pub(super) counters: Counters,
     pub(super) worn: [Worn; 2],
-    /// Each kind of resource: how long all of them together were busy.
+    /// How long each resource was busy.
     pub(super) busy_ps: Vec<u64>,
 }
 

@@ -26,27 +26,60 @@ pub(crate) fn hmb_used_bytes<T: Tracer>(host: &Traced<T>) -> u64 {
     (drive.hmb_data_bytes() + drive.hmb_map_bytes()).min(drive.hmb_usable_bytes())
 }
 
-/// How long all resources of each kind together have been busy.
-pub(crate) fn busy_ps<T: Tracer>(host: &Traced<T>) -> Vec<u64> {
-    let kinds = host.drive.busy_ps().into_iter();
-    kinds.map(|(_, each)| each.iter().sum()).collect()
+/// How much of the time the resources of one kind were busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Busy {
+    /// What they are: `die`, `channel`, `core`.
+    pub kind: &'static str,
+    /// How many there are.
+    pub number: usize,
+    /// Mean share of them all, 0 to 1.
+    pub mean: f64,
+    /// Share of the busiest, 0 to 1: what limits a drive whose load lies on one die, whatever the mean is.
+    pub most: f64,
+    /// Which that is, counted from 0.
+    pub busiest: usize,
 }
 
-/// How much of `measured_ps` each kind of resource was busy, which all of a kind together were for `busy_ps`.
+/// How long each resource has been busy: those of one kind beside each other, kinds as the drive lists them.
+pub(crate) fn busy_ps<T: Tracer>(host: &Traced<T>) -> Vec<u64> {
+    let kinds = host.drive.busy_ps().into_iter();
+    kinds.flat_map(|(_, each)| each).collect()
+}
+
+/// How much of `measured_ps` each kind of resource was busy, where each resource was for `busy_ps`.
 pub(crate) fn utilisation<T: Tracer>(
     host: &Traced<T>,
     busy_ps: &[u64],
     measured_ps: u64,
-) -> Vec<(&'static str, f64)> {
-    let share = |busy_ps: u64, number: usize| {
-        // What is booked may end after the last completion.
-        let all = measured_ps.max(1) as f64 * number.max(1) as f64;
+) -> Vec<Busy> {
+    let mut left = busy_ps;
+    let kinds = host.drive.busy_ps().into_iter();
+    let kinds = kinds.map(|(kind, each)| {
+        let (these, others) = left.split_at(each.len().min(left.len()));
+        left = others;
+        busy(kind, these, measured_ps)
+    });
+    kinds.collect()
+}
+
+fn busy(kind: &'static str, busy_ps: &[u64], measured_ps: u64) -> Busy {
+    let number = busy_ps.len();
+    // What is booked may end after the last completion.
+    let share = |busy_ps: u64, of: usize| {
+        let all = measured_ps.max(1) as f64 * of.max(1) as f64;
         (busy_ps as f64 / all).min(1.0)
     };
-    let kinds = host.drive.busy_ps().into_iter().zip(busy_ps);
-    kinds
-        .map(|((name, each), busy_ps)| (name, share(*busy_ps, each.len())))
-        .collect()
+    let all: u64 = busy_ps.iter().sum();
+    // The first of several that are as busy.
+    let most = busy_ps.iter().copied().max().unwrap_or(0);
+    Busy {
+        kind,
+        number,
+        mean: share(all, number),
+        most: share(most, 1),
+        busiest: busy_ps.iter().position(|ps| *ps == most).unwrap_or(0),
+    }
 }
 
 /// A word about jobs that no depth lets keep their latency.

@@ -279,6 +279,15 @@ const MEANINGS: &[(&str, &str)] = &[
         "Share of the time a kind of resource was busy, mean of its instances",
     ),
     (
+        "busiest.<resource>.index",
+        "Of a kind of which there are several, the one that was busiest, counted from 0: `die` 5 of four channels \
+         stands on channel 1",
+    ),
+    (
+        "busiest.<resource>.utilisation",
+        "Share of the time that one was busy: near 1 it limits the drive, whatever the mean of its kind is",
+    ),
+    (
         "breakdown.<direction>.<of>.requests",
         "With `--breakdown`, by `read`, `write`, `trim` and `sync`: how many requests `mean` speaks of (all that count), \
          or `p50`, `p99`, `p99_9` (those whose latency is near it)",
@@ -301,6 +310,7 @@ const NAMED: &[(&str, &str)] = &[
     ("nand.reads_by_cause", "<cause>"),
     ("nand.programs_by_cause", "<cause>"),
     ("utilisation", "<resource>"),
+    ("busiest", "<resource>"),
     ("wear.programmed_bytes_by_cause", "<cause>"),
     ("wear.modes", "<mode>"),
     ("wear.modes.<mode>.erases", "<of>"),

@@ -1,7 +1,7 @@
 //! A comparison as one flat table for programs: plain numbers with their units in the names.
 
 use super::Variant;
-use crate::report::{Entry, KINDS, SYNC, drive, entries, forms, waf};
+use crate::report::{Entry, KINDS, SYNC, busy, drive, entries, forms, waf};
 
 /// Columns that tell a run, those of its requests, and those of its drive.
 const NAMES: [&str; 38] = [
@@ -134,7 +134,7 @@ fn of_the_drive(variant: &Variant<'_>) -> Vec<String> {
         counters.reads_by_cause.iter().sum::<u64>().to_string(),
         counters.programs_by_cause.iter().sum::<u64>().to_string(),
         waf(counters).map_or(String::new(), |waf| waf.to_string()),
-        drive::utilisation(result, "core").to_string(),
+        busy::utilisation(result, "core").to_string(),
     ]);
     cells
 }

@@ -7,7 +7,7 @@ use crate::logging::LoggingResult;
 use crate::report::forms;
 use crate::report::latency::{self, Latencies};
 use crate::report::number::{duration_ns, grouped, short};
-use crate::report::{Entry, KINDS, SYNC, drive, entries, waf, wear};
+use crate::report::{Entry, KINDS, SYNC, busy, drive, entries, waf, wear};
 use crate::size;
 
 /// Tables for people are no wider, as the command's help is, unless one name alone is.
@@ -251,8 +251,14 @@ fn drive_rows(variants: &[Variant<'_>]) -> Vec<Row> {
         rows.push(row(
             &format!("  {} busy", kind.replace('_', " ")),
             variants,
-            |v| percent(drive::utilisation(v.report.result, kind)),
+            |v| percent(busy::utilisation(v.report.result, kind)),
         ));
+        let busiest = |v: &Variant<'_>| busy::busiest(v.report.result, kind);
+        if variants.iter().any(|v| busiest(v).1) {
+            rows.push(row(&format!("    busiest {kind}"), variants, |v| {
+                percent(busiest(v).0)
+            }));
+        }
     }
     rows
 }

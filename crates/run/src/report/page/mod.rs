@@ -109,9 +109,9 @@ fn answer(report: Report<'_>, directions: &[Asked], out: &mut String) {
         cards.push(("write amplification".to_owned(), format!("{waf:.2}"), says));
     }
     let busiest = report.result.utilisation.iter();
-    if let Some((part, share)) = busiest.max_by(|a, b| a.1.total_cmp(&b.1)) {
-        let percent = format!("{:.0} %", 100.0 * share);
-        cards.push(("busiest part".to_owned(), (*part).to_owned(), percent));
+    if let Some(busy) = busiest.max_by(|a, b| a.most.total_cmp(&b.most)) {
+        let percent = format!("{:.0} %", 100.0 * busy.most);
+        cards.push(("busiest part".to_owned(), busy.kind.to_owned(), percent));
     }
     show_cards(&cards, out);
     let _ = writeln!(
