@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const MAGIC: &[u8] = b"LODGER drive state\n";
-const FORM: u32 = 8;
+const FORM: u32 = 9;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 8 + 4 + 4;
 
 /// A state with its header.

@@ -86,12 +86,11 @@ impl<T: Tracer> Board<T> {
         self.array.drop_all();
     }
 
-    /// Whether the die that comes next for moved data has twice its part of it waiting. All that is under way would come to lie on
+    /// Whether the die that comes next for data moved to a stream has twice its part of it waiting. All that is under way would come to lie on
     /// the slowest die, or the one that is read most, each victim wait for it, and no superblock be erased meanwhile. Without a
     /// stream of its own it does not wait: new data would take the place that it waits for.
-    pub fn is_behind_with_moves(&self, ftl: &Ftl) -> bool {
-        let stream = ftl.relocation_stream();
-        if stream != Stream::Gc {
+    pub fn is_behind_with_moves(&self, ftl: &Ftl, stream: Stream) -> bool {
+        if ftl.relocation_stream() != Stream::Gc {
             return false;
         }
         let (next, mode) = (ftl.next_place(stream), stream.mode());

@@ -405,8 +405,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn may_move(&self, mover: Mover, pages: bool) -> bool {
         let programs_max = MOVES_PROGRAMMED_PER_DIE * self.ftl.geometry().dies;
         self.background.collectors[mover as usize].programs < programs_max
-            && (pages
-                || !self.map.delays_moves(&self.ftl) && !self.board.is_behind_with_moves(&self.ftl))
+            && (pages || !self.map.delays_moves(&self.ftl) && !self.is_behind_with_moves(mover))
+    }
+
+    fn is_behind_with_moves(&self, mover: Mover) -> bool {
+        let next = self.background.collectors[mover as usize].staged.front();
+        let cause = next.map_or(Cause::Gc, |next| next.cause);
+        let stream = self.ftl.moves_go_to(mover, cause);
+        self.board.is_behind_with_moves(&self.ftl, stream)
     }
 
     /// Fills one unit with staged moves that are still current. Returns false when there are not
@@ -416,16 +422,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.background.steps += 1;
         let mut batch = std::mem::take(&mut self.background.batch);
         self.collect_moves(mover, pages, unit_slots, &mut batch);
-        // Where moves of both kinds meet, the first decides: one operation of each victim.
-        let evens_wear = batch.first().is_some_and(|m| m.cause == Cause::Wear);
+        // Where moves of several kinds meet, the first decides: one operation of each victim.
+        let cause = batch.first().map_or(Cause::Gc, |first| first.cause);
         let stream = match pages {
             true => Stream::Map,
-            false if evens_wear => Stream::Wear,
-            false => self.ftl.relocation_stream(),
+            false => self.ftl.moves_go_to(mover, cause),
         };
         let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);
         let unit = if enough {
-            wear::allocate(&mut self.ftl, &mut self.board.array, stream, true)
+            // What is folded takes room like new data.
+            let relocates = mover != Mover::Fold || self.ftl.shares_room(stream);
+            wear::allocate(&mut self.ftl, &mut self.board.array, stream, relocates)
         } else {
             None
         };
@@ -437,7 +444,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.background.batch = batch;
             return false;
         };
-        let cause = batch[0].cause;
         let filled = batch.len() as u32;
         let pages = batch.iter().filter_map(Move::page);
         self.ftl.touch(pages);

@@ -88,6 +88,8 @@ pub struct Ftl {
     slc_dynamic_permille: u32,
     /// Stream that relocated data goes to: one of its own, or one of host data.
     relocation_stream: Stream,
+    /// Stream of new data that has lasted.
+    lasting_stream: Stream,
     /// How long data lasts that is replaced (with hot/cold streams).
     lifespan: Lifespan,
     /// Pages of the map whose copy in flash the last recovery found old.
@@ -150,12 +152,8 @@ impl Ftl {
             gc_start: Self::gc_start_of(spec),
             retirable: Self::retirable_of(spec),
             slc_dynamic_permille: ftl.slc_dynamic_permille,
-            relocation_stream: match (ftl.gc_own_stream, ftl.hot_cold_streams) {
-                (true, _) => Stream::Gc,
-                // What had to be relocated has lasted.
-                (false, true) => Stream::Cold,
-                (false, false) => Stream::Host,
-            },
+            relocation_stream: Stream::of_relocated(ftl),
+            lasting_stream: Stream::of_lasting(ftl),
             lifespan: Lifespan::new(user_slots),
             found_stale: FoundStale::default(),
             allocated_slots: [0; 2],

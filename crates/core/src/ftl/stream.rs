@@ -1,7 +1,8 @@
 //! Streams: what lies together in a superblock.
 
-use super::Ftl;
-use crate::nand::CellMode;
+use super::{Ftl, Mover};
+use crate::nand::{Cause, CellMode};
+use crate::spec::FtlSpec;
 use serde::{Deserialize, Serialize};
 
 /// Who fills a superblock. Each stream has one open at a time.
@@ -34,6 +35,25 @@ impl Stream {
         Stream::Wear,
     ];
 
+    /// Where relocated data goes.
+    #[must_use]
+    pub const fn of_relocated(ftl: &FtlSpec) -> Stream {
+        match ftl.gc_own_stream {
+            true => Stream::Gc,
+            // What had to be relocated has lasted.
+            false => Stream::of_lasting(ftl),
+        }
+    }
+
+    /// Where new data goes that has lasted, or all of it where that is not told apart.
+    #[must_use]
+    pub const fn of_lasting(ftl: &FtlSpec) -> Stream {
+        match ftl.hot_cold_streams {
+            true => Stream::Cold,
+            false => Stream::Host,
+        }
+    }
+
     /// That its superblocks run in.
     #[inline]
     #[must_use]
@@ -49,6 +69,17 @@ impl Stream {
 pub(super) const STREAMS: usize = Stream::ALL.len();
 
 impl Ftl {
+    /// Where data goes that is emptied out of superblocks. What comes out of a single-bit cache that stands apart is new data,
+    /// which has outlived what was overwritten there: beside what was collected it would be collected with that again. (What is
+    /// emptied out of a superblock that the cache has borrowed has been chosen as a victim, as what is collected.)
+    pub(crate) fn moves_go_to(&self, mover: Mover, cause: Cause) -> Stream {
+        match (mover, cause) {
+            (Mover::Fold, _) => self.lasting_stream,
+            (_, Cause::Wear) => Stream::Wear,
+            _ => self.relocation_stream,
+        }
+    }
+
     /// Whose superblock moves go to: where nothing is free, what garbage collection and wear levelling have open is there for either.
     pub(super) fn with_room(&self, stream: Stream, moves: bool) -> Stream {
         let other = match stream {

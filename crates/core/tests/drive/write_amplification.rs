@@ -2,7 +2,9 @@
 //! models, and the preconditioned state against really writing the drive.
 
 use crate::common::{closed_loop, drive, pages};
+use lodger_core::nand::Cause;
 use lodger_core::observe::Counters;
+use lodger_core::time::MS;
 use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 /// Slots of a superblock of the test drive: one die, one plane, 33 pages of 16 KiB.
@@ -291,6 +293,44 @@ fn hot_and_cold_streams_save_writes_on_a_full_drive() {
         (parted / together - 1.0).abs() < 0.03,
         "{parted:.3} {together:.3}"
     );
+}
+
+/// Pages that garbage collection moves for each that the host writes, nine tenths of them to a tenth of the drive, by a host that leaves
+/// time for folding: bursts of 256 KiB, ten a second.
+fn moved_in_bursts(slc_superblocks: &str, own_stream: &str) -> f64 {
+    let mut spec = collecting_drive("greedy", 0.15, own_stream);
+    spec.ftl.slc_superblocks = slc_superblocks.parse().expect("a number");
+    let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+    let bursts = host.drive.ftl().user_slots() / 64;
+    let mut moved_of = |bursts: u32| {
+        let before = host.counters();
+        for _ in 0..bursts {
+            write_skewed(&mut host, 9, 64);
+            let until_ps = host.now_ps() + 100 * MS;
+            host.advance(until_ps, &mut Vec::new());
+        }
+        let (after, [gc, new]) = (
+            host.counters(),
+            [Cause::Gc, Cause::Host].map(|c| c as usize),
+        );
+        let slots = |cause: usize| {
+            let slots = |counters: &Counters| counters.programmed_slots_by_cause[cause];
+            (slots(&after) - slots(&before)) as f64
+        };
+        slots(gc) / slots(new)
+    };
+    moved_of(4 * bursts);
+    moved_of(2 * bursts)
+}
+
+/// What came out of the cache lay beside what had been collected, whatever `ftl.gc_own_stream` said: the null is `false`.
+#[test]
+fn what_is_folded_does_not_lie_beside_what_was_collected() {
+    let [without, with, mixed] = [("0", "true"), ("4", "true"), ("4", "false")]
+        .map(|(slc_superblocks, own_stream)| moved_in_bursts(slc_superblocks, own_stream));
+    println!("moved: {without:.3} without a cache, {with:.3} with it, {mixed:.3} in one stream");
+    assert!((with / without - 1.0).abs() < 0.1, "{with:.3} {without:.3}");
+    assert!(mixed > 1.15 * with, "{mixed:.3} {with:.3}");
 }
 
 /// Write amplification of `tiny` without single-bit flash, where of ten writes `hot_share` go to a tenth of the pages: the mean
