@@ -327,32 +327,26 @@ fn room_that_the_map_has_open_does_not_keep_a_dying_drive_going() {
     }
 }
 
-/// Writes of 16 KiB, 32 in flight, that a drive of failing programs takes until it has come to its end.
-fn writes_of_a_life(seed: u64) -> u32 {
-    let keys = [
-        ("capacity", "256MiB"),
-        ("nand.pages_per_block", "24"),
-        ("nand.page_size", "4KiB"),
-        ("nand.planes", "1"),
-        ("ftl.overprovisioning", "0.07"),
-        ("ftl.wear_static_threshold", "50"),
-        ("nand.ageing.spare_blocks", "4"),
-        ("nand.ageing.factory_bad", "0"),
-        ("nand.ageing.acceleration", "1000"),
-        ("nand.ageing.program_failures", "1"),
-        ("role.map.size.dram", "128KiB"),
-    ];
+/// Has an `aging-tlc` changed by `keys` write a share of its pages until it has come to its end: so many pages at a time, at a multiple of them, so
+/// many writes in flight. Returns how many there were, and superblocks retired.
+fn live(
+    keys: &[(&str, &str)],
+    seed: u64,
+    share: f64,
+    (length, in_flight): (u64, usize),
+) -> (u32, u64) {
     let file = include_str!("../../../../drives/aging-tlc.toml");
-    let parsed = lodger_core::spec::parse(file, "aging-tlc", &keys, &text);
+    let parsed = lodger_core::spec::parse(file, "aging-tlc", keys, &text);
     let spec = parsed.unwrap_or_else(|error| panic!("{error}")).spec;
     let mut host = Host::new(&spec, Precondition::Random, 0, seed);
     let mut rng = Rng::new(seed);
-    let span = spec.capacity_bytes / 4096 * 3 / 10;
+    let span = (spec.capacity_bytes as f64 / 4096.0 * share) as u64 - length;
     let (mut done, mut writes): (Vec<Completion>, u32) = (Vec::new(), 0);
     while !done.iter().any(|done| done.status == Status::ReadOnly) {
-        assert!(writes < 20_000, "{:?}", host.counters().ageing);
-        while host.in_flight() < 32 {
-            host.submit(pages(Op::Write, rng.next_u64() % (span - 4) / 4 * 4, 4));
+        assert!(writes < 2_000_000, "{:?}", host.counters().ageing);
+        while host.in_flight() < in_flight {
+            let at = rng.next_u64() % span / length * length;
+            host.submit(pages(Op::Write, at, length));
             writes += 1;
         }
         let next = host.next_time();
@@ -368,7 +362,46 @@ fn writes_of_a_life(seed: u64) -> u32 {
     // ended lives in which no spare block had been used.
     let age = host.drive.flash_age().expect("it ages");
     assert_eq!(age.spare_percent, 0, "seed {seed}: {age:?}");
-    writes
+    (writes, host.counters().ageing.retired_superblocks)
+}
+
+/// Writes of 16 KiB, 32 in flight, that a drive of failing programs takes until it has come to its end.
+fn writes_of_a_life(seed: u64) -> u32 {
+    let keys = [
+        ("capacity", "256MiB"),
+        ("nand.pages_per_block", "24"),
+        ("nand.page_size", "4KiB"),
+        ("nand.planes", "1"),
+        ("ftl.overprovisioning", "0.07"),
+        ("ftl.wear_static_threshold", "50"),
+        ("nand.ageing.spare_blocks", "4"),
+        ("nand.ageing.factory_bad", "0"),
+        ("nand.ageing.acceleration", "1000"),
+        ("nand.ageing.program_failures", "1"),
+        ("role.map.size.dram", "128KiB"),
+    ];
+    live(&keys, seed, 0.3, (4, 32)).0
+}
+
+/// Without the superblocks that new data leaves alone where blocks fail, seeds 11, 20 and 21 ended with 30 to 35 of them.
+#[test]
+fn a_drive_gives_up_all_superblocks_that_it_can_do_without_before_it_ends() {
+    let keys = [
+        ("capacity", "256MiB"),
+        ("nand.pages_per_block", "24"),
+        ("nand.page_size", "4KiB"),
+        ("nand.planes", "1"),
+        ("ftl.overprovisioning", "0.07"),
+        ("nand.ageing.spare_blocks", "4"),
+        ("nand.ageing.endurance", "12"),
+        ("nand.ageing.program_failures", "0.1"),
+        ("nand.ageing.erase_failures", "0.1"),
+    ];
+    for seed in [2, 11, 20, 21] {
+        let (writes, retired) = live(&keys, seed, 1.0, (1, 16));
+        println!("seed {seed}: {writes} writes, {retired} superblocks retired");
+        assert_eq!(retired, 36, "seed {seed}");
+    }
 }
 
 /// Blocks were given up until one superblock's worth of room was left, and the map takes none of the reserve: where a superblock
