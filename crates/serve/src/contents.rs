@@ -94,10 +94,11 @@ impl Pages {
         &mut self.window
     }
 
-    /// Whoever has mapped the window may have stored something there, which the next barrier makes safe.
-    pub(crate) fn window_was_stored_to(&mut self) {
+    /// Whoever has mapped the window may have stored something there, which the next barrier makes safe; or a host has
+    /// switched the drive on, which has not been switched off from now on.
+    pub(crate) fn is_in_use(&mut self) {
         if let Some(backing) = self.backing() {
-            backing.log.push(Op::Stored);
+            backing.log.push(Op::Used);
         }
     }
 

@@ -11,6 +11,7 @@ use kept::{Asked, Naive, SimDisk, ZEROS, block_bytes};
 use lives::*;
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
+use lodger_core::time::RUN_PS_MAX;
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
@@ -169,6 +170,50 @@ fn a_host_that_shuts_down_leaves_a_drive_that_is_switched_off() {
             .expect("a block")
     };
     naive.restart(holds).expect("what was written is there");
+}
+
+/// What it took after that, and lost, was not counted: the file said for some seconds that the drive was switched off.
+#[test]
+fn a_drive_that_is_switched_on_again_and_killed_was_not_switched_off() {
+    for is_on in [false, true] {
+        let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+        let ram = ram();
+        let (mut driver, _) = start(&disk, &spec, &ram);
+        driver.shutdown();
+        if is_on {
+            driver.enable();
+        }
+        drop(driver);
+        let (mut driver, back) = start(&disk, &spec, &ram);
+        assert_eq!(back.map(|back| back.was_clean), Some(!is_on));
+        let health = driver.log(2, 512);
+        let counted = (health[112], health[144]);
+        assert_eq!(counted, (2, is_on.into()), "power cycles, unsafe shutdowns");
+    }
+}
+
+/// Its clock stood still for good.
+#[test]
+fn a_drive_whose_time_is_over_comes_back_with_its_data_and_a_new_clock() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let mut naive = Naive::new(BLOCKS, 6);
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    work(&mut driver, &mut naive, 100).expect("it works");
+    let controller = &mut driver.port.controller;
+    controller.poll(RUN_PS_MAX);
+    controller.switch_off().expect("it is written");
+    drop(driver);
+    let (mut driver, back) = start(&disk, &spec, &ram);
+    assert!(back.is_some_and(|back| back.was_clean));
+    assert!(driver.port.controller.now_ps() < RUN_PS_MAX / 1000);
+    let all = read_all(&mut driver);
+    let holds = |lba: u64| {
+        all[lba as usize * 512..][..512]
+            .try_into()
+            .expect("a block")
+    };
+    assert_eq!(naive.restart(holds), Ok(0), "nothing is lost");
 }
 
 const SECRET: &[u8; 32] = b"nobody else must ever read this.";

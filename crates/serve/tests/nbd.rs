@@ -5,7 +5,12 @@
 mod nbd_client;
 
 use lodger_core::rng::Rng;
-use nbd_client::{Client, DISCONNECT, FLUSH, FUA, How, READ, Served, TRIM, WRITE, ZEROES};
+use lodger_core::time::{RUN_PS_MAX, S};
+use lodger_serve::clock::Speed;
+use lodger_serve::controller::Settings;
+use lodger_serve::nbd::Nbd;
+use lodger_serve::server::{Address, ServeError, Server};
+use nbd_client::{Client, DISCONNECT, FLUSH, FUA, How, READ, Served, TRIM, WRITE, ZEROES, spec};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -431,4 +436,20 @@ fn as_many_clients_as_there_may_be_get_in_before_the_first_is_accepted() {
     assert_eq!(come_in(&folder.join("ctl"), 8), 8);
     drop((nbd, control));
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// Its clock stood still, with whoever waited for it, and recordings of it could not be read.
+#[test]
+fn a_drive_whose_time_is_over_is_switched_off() {
+    let address = std::env::temp_dir().join(format!("lodger-time-is-over-{}", std::process::id()));
+    let (spec, settings, address) = (spec(&[]), Settings::default(), Address::Unix(address));
+    let front = Nbd::new(&spec, &settings, 0, &address).expect("a drive to serve");
+    let mut server = Server::new(front, Speed::new(1e6).expect("a speed"));
+    server.controller_mut().poll(RUN_PS_MAX - S);
+    let (began, mut warnings) = (Instant::now(), Vec::new());
+    let stops = || began.elapsed() > Duration::from_secs(20);
+    let report = server.run_and_warn(stops, |text| warnings.push(text.to_owned()));
+    let ended = report.expect("it serves").went_on();
+    assert!(matches!(ended, Err(ServeError::TimeIsOver)), "{ended:?}");
+    assert!(warnings[0].contains("time ends in 0 s"), "{warnings:?}");
 }

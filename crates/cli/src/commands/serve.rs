@@ -206,6 +206,7 @@ pub(super) fn refused(drive: &str, error: ServeError, option: &str) -> Error {
             "`{option}` names a place in a folder that you may write to"
         )),
         ServeError::Start(_)
+        | ServeError::TimeIsOver
         | ServeError::Wait(_)
         | ServeError::Window(_)
         | ServeError::WindowFile(_) => Error::failed(error.to_string()),
@@ -298,7 +299,10 @@ fn serve<F: FrontEnd>(
     off.map_err(|error| Error::failed(told(args, &error)).hint(OFF_HINT))?;
     drop(server);
     recorded.map_err(|error| Error::failed(format!("the recording is not whole: {error}")))?;
-    said
+    said?;
+    report
+        .went_on()
+        .map_err(|error| Error::failed(error.to_string()))
 }
 
 const OFF_HINT: &str = "what was flushed is there: the drive will come back as after a power cut";

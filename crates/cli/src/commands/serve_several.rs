@@ -158,5 +158,6 @@ fn serve_one(
             let _ = warn.send(format!("{} at {socket}: {text}", place.name));
         },
     );
-    report.map_err(|error| Error::failed(error.to_string()))
+    let went_on = report.and_then(|report| report.went_on().map(|()| report));
+    went_on.map_err(|error| Error::failed(error.to_string()))
 }

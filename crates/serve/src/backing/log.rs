@@ -64,8 +64,9 @@ pub enum Op {
     },
     /// Ranges of the byte window hold zeros: offset and length, bytes.
     ClearWindow(Vec<(u64, u64)>),
-    /// Whoever has mapped the byte window has stored something there.
-    Stored,
+    /// The drive is in use: what it does not hold here may be lost. Whoever has mapped the byte window has stored something
+    /// there, or a host has switched the drive on.
+    Used,
     Rest(Vec<u8>),
     /// What the file has, with so many records of trims.
     Inventory(TrimList),
@@ -380,7 +381,7 @@ impl Log {
             | Op::Trims { .. }
             | Op::Inventory(_)
             | Op::Mark(false)
-            | Op::Stored => false,
+            | Op::Used => false,
         };
         if waits_for_sync {
             return Ok(Tried::NeedsSync);
@@ -471,7 +472,7 @@ impl Log {
             }
             Op::ClearWindow(ranges) => window::clear(&*self.disk, &self.layout, ranges)?,
             Op::Mark(is_clean) => self.mark(*is_clean)?,
-            Op::Barrier(_) | Op::Stored => {}
+            Op::Barrier(_) | Op::Used => {}
         }
         Ok(())
     }

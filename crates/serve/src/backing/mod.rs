@@ -368,7 +368,7 @@ impl Backing {
     /// # Errors
     /// If it cannot be.
     pub(crate) fn settle_window(&mut self) -> io::Result<()> {
-        self.log.push(Op::Stored);
+        self.log.push(Op::Used);
         self.settle()
     }
 

@@ -9,6 +9,7 @@ use crate::backing::{Backing, BackingError};
 use crate::contents::Page;
 use lodger_core::device::{News, PageBytes, Recovery, Rest};
 use lodger_core::ids::Lpn;
+use lodger_core::time::RUN_PS_MAX;
 use lodger_wire::NamespaceId;
 use lodger_wire::entry::{Outcome, SubmissionEntry};
 use lodger_wire::event::AsyncEvent;
@@ -195,8 +196,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.settle_file(false)?;
             return Ok(None);
         };
-        let saved = load(&found.rest)?;
+        let mut saved = load(&found.rest)?;
         self.divide_as(&saved)?;
+        if saved.drive.now_ps > RUN_PS_MAX / 10 * 9 {
+            // Its clock would soon end, or has: it begins anew, and data of before counts as new.
+            saved.drive.now_ps = 0;
+        }
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
         if found.was_clean {

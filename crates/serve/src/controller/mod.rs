@@ -280,6 +280,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.page = enable.page;
         self.queues.start(enable);
         self.registers.ready();
+        self.device.contents.is_in_use();
         // What was saved to be asked for.
         self.tell_what_holds(0);
     }

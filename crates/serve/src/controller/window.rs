@@ -86,7 +86,7 @@ impl Call {
                 false => Ok(()),
             },
             (WindowCommand::Sync { .. }, _) => {
-                contents.window_was_stored_to();
+                contents.is_in_use();
                 Ok(())
             }
             (WindowCommand::GetEntryInfo { bytes, .. }, WindowReply::Entry(info)) => {

@@ -24,6 +24,7 @@ use crate::controller::identity::Unservable;
 use crate::controller::{Controller, PAGES_AT_ONCE, Statistics};
 use crate::metrics;
 use lodger_core::observe::Histogram;
+use lodger_core::time::{RUN_PS_MAX, S};
 use lodger_wire::memory::GuestMemory;
 use rustix::event::{PollFd, Timespec};
 use rustix::io::Errno;
@@ -44,6 +45,8 @@ const FILE_LOOKS: Duration = Duration::from_micros(100);
 const POLLS_PER_LOOK: u32 = 8;
 /// Between two savings of what a drive has counted, by the wall clock.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
+/// Days that a drive's time lasts at most, [`RUN_PS_MAX`].
+pub const DAYS_MAX: u64 = RUN_PS_MAX / S / (24 * 3600);
 /// Steps of a drive that answers at once, before other things are looked at.
 const JUMPS_MAX: u32 = 256;
 
@@ -74,6 +77,12 @@ pub enum ServeError {
         "cannot make the file of the byte window anew, which takes as much room once more: {0}"
     )]
     WindowFile(io::Error),
+    /// The drive's time has ended, and not its user.
+    #[error(
+        "the drive was switched off: its time is over, of which there are {DAYS_MAX} days at most; started again with \
+         `--backing` it goes on with what is kept there, and a clock that begins anew"
+    )]
+    TimeIsOver,
     /// Waiting failed.
     #[error("cannot wait for clients: {0}")]
     Wait(io::Error),
@@ -136,12 +145,27 @@ pub trait FrontEnd {
 /// What came of serving.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// It ended because the drive's time did.
+    time_is_over: bool,
     /// What the controller has counted.
     pub statistics: Statistics,
     /// Clients there were.
     pub clients: u64,
     /// How much later than the model says I/O commands completed, nanoseconds of the drive's time.
     pub lateness: Histogram,
+}
+
+impl Report {
+    /// Whether it went on until it was stopped.
+    ///
+    /// # Errors
+    /// If the drive's time had ended before.
+    pub fn went_on(&self) -> Result<(), ServeError> {
+        match self.time_is_over {
+            true => Err(ServeError::TimeIsOver),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A drive in real time.
@@ -212,6 +236,7 @@ impl<F: FrontEnd> Server<F> {
         }
         let mut awake_until = Instant::now();
         let (mut polls, mut pages) = (0, 0);
+        let mut warns_at_ps = RUN_PS_MAX / 10 * 9;
         loop {
             let mut worked = self.poll();
             polls += 1;
@@ -229,7 +254,15 @@ impl<F: FrontEnd> Server<F> {
                     let clients = self.front.clients();
                     control.look(self.front.controller_mut(), clients);
                 }
-                if stop() {
+                let now_ps = self.clock.now_ps();
+                if now_ps >= warns_at_ps {
+                    warn(&format!(
+                        "the drive's time ends in {:.0} s: {DAYS_MAX} days are the longest there is; it is switched off then",
+                        self.clock.until(RUN_PS_MAX).as_secs_f64()
+                    ));
+                    warns_at_ps = u64::MAX;
+                }
+                if stop() || now_ps >= RUN_PS_MAX {
                     break;
                 }
             }
@@ -245,6 +278,7 @@ impl<F: FrontEnd> Server<F> {
     fn report(&self) -> Report {
         let controller = self.front.controller();
         Report {
+            time_is_over: self.clock.now_ps() >= RUN_PS_MAX,
             statistics: controller.statistics(),
             clients: self.front.clients(),
             lateness: controller.lateness().clone(),
@@ -253,7 +287,7 @@ impl<F: FrontEnd> Server<F> {
 
     /// The drive up to now. Returns whether there was anything to do.
     fn poll(&mut self) -> bool {
-        let now_ps = self.clock.now_ps();
+        let now_ps = self.clock.now_ps().min(RUN_PS_MAX);
         let controller = self.front.controller_mut();
         let mut worked = controller.poll(now_ps);
         if self.clock.speed().is_at_once() {
@@ -267,6 +301,9 @@ impl<F: FrontEnd> Server<F> {
                     break;
                 };
                 self.clock.jump(next_ps);
+                if next_ps > RUN_PS_MAX {
+                    break;
+                }
                 worked |= controller.poll(next_ps);
                 jumps += 1;
             }
