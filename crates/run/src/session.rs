@@ -396,8 +396,8 @@ mod tests {
         assert!(reason(&state[..25]).contains("cut off"));
         assert!(reason(&state[..state.len() - 1]).contains("cut off"));
         let mut newer = state.clone();
-        newer[19] = 9;
-        assert!(reason(&newer).contains("form 9"));
+        newer[19] = 99;
+        assert!(reason(&newer).contains("form 99"));
         for at in (39..state.len()).step_by(state.len() / 97) {
             let mut damaged = state.clone();
             damaged[at] ^= 4;
