@@ -106,6 +106,9 @@ struct Saved {
     #[serde(default)]
     verified_bytes: u64,
     written_bytes: u64,
+    /// Files of before did not count it.
+    #[serde(default)]
+    busy_ps: u64,
     errors: u64,
     power_cycles: u64,
     unsafe_shutdowns: u64,
@@ -222,6 +225,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             read_bytes: saved.read_bytes,
             verified_bytes: saved.verified_bytes,
             written_bytes: saved.written_bytes,
+            busy_ps: saved.busy_ps,
             ..self.statistics
         };
         self.errors.go_on_from(saved.errors);
@@ -358,6 +362,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             read_bytes: self.statistics.read_bytes,
             verified_bytes: self.statistics.verified_bytes,
             written_bytes: self.statistics.written_bytes,
+            busy_ps: self.statistics.busy_ps,
             errors: self.errors.count(),
             power_cycles: self.keeping.power_cycles,
             unsafe_shutdowns: self.keeping.unsafe_shutdowns,

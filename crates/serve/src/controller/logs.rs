@@ -21,6 +21,7 @@ use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
 use std::collections::VecDeque;
 
+const PS_PER_MINUTE: u64 = 60 * 1_000_000_000_000;
 const PS_PER_HOUR: u64 = 3600 * 1_000_000_000_000;
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
 
@@ -199,6 +200,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             data_units_written: data_units(statistics.written_bytes.into()),
             read_commands: statistics.reads.into(),
             write_commands: statistics.writes.into(),
+            busy_minutes: (statistics.busy_ps / PS_PER_MINUTE).into(),
             power_cycles: self.keeping.power_cycles.max(1).into(),
             unsafe_shutdowns: self.keeping.unsafe_shutdowns.into(),
             power_on_hours: u128::from(self.device.now_ps() / PS_PER_HOUR),

@@ -73,7 +73,7 @@ use record::Recorder;
 pub use record::Sink;
 use region::Region;
 pub use region::WINDOW_BAR;
-use under_way::{Arrivals, Arrived, Grant, Transition};
+use under_way::{Arrivals, Arrived, Busy, Grant, Transition};
 use wipe::Wipe;
 
 /// I/O queues of each kind at most. With the admin queue they have 64 interrupt vectors.
@@ -129,6 +129,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     sent: Vec<Sent>,
     interrupts: u64,
     statistics: Statistics,
+    busy: Busy,
     lateness: Histogram,
     seed: u64,
     precondition: Precondition,
@@ -163,6 +164,8 @@ pub struct Statistics {
     pub shutdowns: u64,
     /// Commands whose data the file that keeps the drive did not give back.
     pub unread: u64,
+    /// Time in which a command of an I/O queue was not complete, picoseconds.
+    pub busy_ps: u64,
 }
 
 impl<M: GuestMemory + Clone> Controller<M> {
@@ -204,6 +207,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             sent: Vec::new(),
             interrupts: 0,
             statistics: Statistics::default(),
+            busy: Busy::default(),
             lateness: Histogram::default(),
             seed,
             precondition,

@@ -198,6 +198,13 @@ impl Queues {
         queues.any(|submission| submission.deletion.is_none() && !submission.queue.is_empty())
     }
 
+    /// Whether a command of some I/O queue is not complete, be it that it was not fetched yet (Controller Busy Time, Base 2.0
+    /// §5.16.1.3).
+    pub(super) fn are_busy(&self) -> bool {
+        let mut queues = self.submissions[1..self.end].iter().flatten();
+        queues.any(|submission| submission.under_way > 0) || self.has_io_commands()
+    }
+
     /// Takes the next command of a queue.
     fn fetch(&mut self, at: usize, memory: &impl GuestMemory) -> Result<Fetch, MemoryError> {
         let Some(submission) = &mut self.submissions[at] else {

@@ -31,6 +31,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let acts = self.plight().acts;
         self.act_until(now_ps);
         if self.plight.is_stalled {
+            self.look_whether_busy(now_ps);
             return self.plight().acts != acts;
         }
         let now_ps = now_ps.max(self.device.now_ps());
@@ -55,12 +56,19 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.rest_when_idle();
             self.tell_events();
         }
+        self.look_whether_busy(now_ps);
         let after = self.statistics;
         let acted = self.plight().acts != acts;
         acted
             || passed
             || before.commands != after.commands
             || before.completions != after.completions
+    }
+
+    /// Counts the time for which hosts have waited.
+    fn look_whether_busy(&mut self, now_ps: u64) {
+        let now_ps = now_ps.max(self.device.now_ps());
+        self.statistics.busy_ps += self.busy.look(now_ps, self.queues.are_busy());
     }
 
     /// The function may access the host's memory, or may not (Bus Master Enable, PCI Express Base 5.0 §7.5.1.1.3).

@@ -72,6 +72,25 @@ impl Transition {
     }
 }
 
+/// Whether commands of I/O queues wait, from one look at the queues to the next.
+#[derive(Debug, Default)]
+pub(super) struct Busy {
+    is_busy: bool,
+    since_ps: u64,
+}
+
+impl Busy {
+    /// From now on there are such commands, or none. Returns how long there were since the last look.
+    pub fn look(&mut self, now_ps: u64, is_busy: bool) -> u64 {
+        let passed_ps = now_ps.saturating_sub(self.since_ps);
+        self.since_ps = now_ps;
+        match std::mem::replace(&mut self.is_busy, is_busy) {
+            true => passed_ps,
+            false => 0,
+        }
+    }
+}
+
 /// Host memory as the guest has granted it, and takes it back.
 #[derive(Debug, Default)]
 pub(super) struct Grant {
